@@ -1,0 +1,29 @@
+# make serve  - make the environment, install, migrate and serve at http://127.0.0.1:3000
+# make test   - make the environment, install what tests need and run them all
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: serve test test-fast lint lock docs install install-test clean
+
+serve: $(VENV)/.runtime
+	$(BIN)/mcp-knowledge serve
+
+install: $(VENV)/.runtime
+install-test: $(VENV)/.test
+
+$(VENV)/.runtime: requirements/runtime.txt requirements/build.txt pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/runtime.txt -r requirements/build.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $@
+
+$(VENV)/.test: $(VENV)/.runtime requirements/test.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/test.txt
+	touch $@
+
+# Recompile the pinned, hashed requirements from pyproject.toml, for every platform at once (needs uv).
+lock:
+	uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --quiet -o requirements/runtime.txt
+	uv pip compile --group build --universal --python-version 3.11 --generate-hashes --no-header --quiet -o requirements/build.txt
+	uv pip compile --group test --universal --python-version 3.11 --generate-hashes --no-header --quiet -c requirements/runtime.txt -o requirements/test.txt

@@ -1,0 +1,1 @@
+"""Parsers, one module a format, run in a sandboxed subprocess."""

@@ -1,0 +1,1 @@
+"""The embedded store: one SQLite file for rows, full text, vectors and the job queue."""

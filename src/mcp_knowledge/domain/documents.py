@@ -1,0 +1,182 @@
+"""What the product keeps: collections, documents, their revisions, chunks and jobs.
+
+All times are Unix milliseconds (UTC); the interfaces turn them into RFC 3339.
+"""
+
+import os
+import time
+import uuid
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from mcp_knowledge.domain.blocks import SourceLocation
+
+Metadata = dict[str, Any]
+DocumentStatus = Literal["pending", "processing", "ready", "failed", "deleting", "deleted"]
+JobStatus = Literal["queued", "running", "completed", "failed", "retrying", "cancelled"]
+JobKind = Literal["ingest", "delete"]
+Stage = Literal["queued", "parsing", "chunking", "embedding", "indexing"]
+IdPrefix = Literal["col", "doc", "rev", "job", "key", "arc", "evt", "req"]
+
+DOCUMENT_STATUSES: tuple[DocumentStatus, ...] = ("pending", "processing", "ready", "failed", "deleting", "deleted")
+JOB_STATUSES: tuple[JobStatus, ...] = ("queued", "running", "completed", "failed", "retrying", "cancelled")
+ACTIVE_JOB_STATUSES: tuple[JobStatus, ...] = ("queued", "running", "retrying")
+
+
+def now_ms() -> int:
+    """The current time in Unix milliseconds."""
+    return time.time_ns() // 1_000_000
+
+
+def new_id(prefix: IdPrefix) -> str:
+    """A new id: the prefix and a UUIDv7 (RFC 9562 section 5.7: 48 bits of Unix milliseconds, then random) in 32 hex digits."""
+    value = now_ms() << 80 | int.from_bytes(os.urandom(10), "big")
+    value = value & ~(0xF << 76) | 0x7 << 76
+    value = value & ~(0x3 << 62) | 0x2 << 62
+    return f"{prefix}_{uuid.UUID(int=value).hex}"
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """A named group of documents."""
+
+    id: str
+    name: str
+    description: str | None
+    document_count: int
+    created_at_ms: int
+    updated_at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the active job of a document has come: `done` of `total` units (chunks, in the embedding stage)."""
+
+    stage: Stage
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document as users see it: the fields of its current revision (or, before the first is ready, of the newest).
+
+    `status` stays `ready` while a newer revision of a ready document is in the making; `progress` then tells of it.
+    """
+
+    id: str
+    collection_id: str | None
+    current_revision_id: str | None
+    revision: int
+    title: str
+    original_filename: str
+    mime_type: str
+    extension: str
+    size_bytes: int
+    sha256: str
+    status: DocumentStatus
+    metadata: Metadata
+    source_path: str | None
+    source_url: str | None
+    chunk_count: int
+    latest_error: str | None
+    progress: Progress | None
+    created_at_ms: int
+    updated_at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class IndexVersions:
+    """Which parser, chunker and embedding model made a revision's index entries."""
+
+    parser_name: str
+    parser_version: str
+    chunker_name: str
+    chunker_version: str
+    embedding_model: str
+    embedding_dimensions: int
+    embedding_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """One version of a document's original. `versions` and `indexed_at_ms` are None until it was indexed once."""
+
+    id: str
+    document_id: str
+    number: int
+    sha256: str
+    size_bytes: int
+    original_filename: str
+    mime_type: str
+    extension: str
+    blob_key: str
+    versions: IndexVersions | None
+    chunk_count: int
+    created_at_ms: int
+    indexed_at_ms: int | None
+    current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A passage of a revision. `content` is the source text as it stands.
+
+    `embedding_text` is what the model read (prefix and content); it decides whether a vector can be reused.
+    """
+
+    id: str
+    sequence: int
+    content: str
+    heading_path: tuple[str, ...]
+    location: SourceLocation
+    token_count: int
+    content_hash: str
+    embedding_text: str
+    metadata: Metadata
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChunk:
+    """A chunk as the store gives it back, with whose it is. `chunk_no` is the store's own integer key."""
+
+    chunk_no: int
+    document_id: str
+    revision_id: str
+    id: str
+    sequence: int
+    content: str
+    heading_path: tuple[str, ...]
+    location: SourceLocation
+    token_count: int
+    content_hash: str
+    metadata: Metadata
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A unit of durable work. `attempt` counts claims and is the fencing token: a worker that lost its lease has an old one."""
+
+    id: str
+    kind: JobKind
+    document_id: str
+    revision_id: str | None
+    filename: str
+    status: JobStatus
+    attempt: int
+    max_attempts: int
+    worker: str | None
+    stage: Stage | None
+    done: int
+    total: int
+    error: str | None
+    created_at_ms: int
+    started_at_ms: int | None
+    completed_at_ms: int | None
+
+    @property
+    def duration_ms(self) -> int | None:
+        """Milliseconds from the last start to the end, None while it has not ended."""
+        if self.started_at_ms is None or self.completed_at_ms is None:
+            return None
+        return self.completed_at_ms - self.started_at_ms

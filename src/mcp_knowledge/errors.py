@@ -1,0 +1,88 @@
+"""The only place where public error codes are born.
+
+Every failure a client can see is a `KnowledgeError` with a code of `ERROR_CODES`; the reference table in docs is made from it.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorCode:
+    """What a code means to the outside: HTTP status, the default sentence, and whether a job that met it is retried."""
+
+    status: int
+    message: str
+    retried: bool = False
+
+
+ERROR_CODES: dict[str, ErrorCode] = {
+    # Requests
+    "INVALID_JSON": ErrorCode(400, "The request body is not valid JSON."),
+    "INVALID_REQUEST": ErrorCode(400, "The request body must be a JSON object with the documented fields."),
+    "INVALID_ARGUMENT": ErrorCode(400, "An argument has the wrong type or is out of range."),
+    "INVALID_CURSOR": ErrorCode(
+        400, "This cursor was not made by this server for this query. Start again without a cursor."
+    ),
+    "INVALID_UPLOAD": ErrorCode(400, "Send the document as a multipart field named 'file' that is not empty."),
+    "INVALID_METADATA": ErrorCode(400, "Metadata must be a JSON object."),
+    "INVALID_QUERY": ErrorCode(400, "The query must have 1 to 2,000 characters."),
+    "INVALID_FILTER": ErrorCode(400, "A filter has the wrong shape."),
+    "INVALID_PROJECTION": ErrorCode(400, "A requested field does not exist."),
+    "INVALID_CORPUS_VERSION": ErrorCode(400, "A corpus version looks like 'generation:12'."),
+    "INVALID_TOOL_ARGUMENTS": ErrorCode(400, "The tool's arguments are not valid."),
+    "SEARCH_MODE_UNSUPPORTED": ErrorCode(400, "The search mode must be hybrid, vector or lexical."),
+    "SEARCH_COLLAPSE_UNSUPPORTED": ErrorCode(400, "Collapse must be none or document."),
+    "UNAUTHORIZED": ErrorCode(401, "Sign in or send an API key."),
+    "FORBIDDEN": ErrorCode(403, "This credential or origin is not allowed to do that."),
+    "HOST_NOT_ALLOWED": ErrorCode(421, "This host name is not allowed. Add it to ALLOWED_HOSTS."),
+    "NOT_FOUND": ErrorCode(404, "There is nothing at this address."),
+    "METHOD_NOT_ALLOWED": ErrorCode(405, "This address does not answer that method."),
+    "COLLECTION_NOT_FOUND": ErrorCode(404, "There is no collection with this id."),
+    "DOCUMENT_NOT_FOUND": ErrorCode(404, "There is no document with this id."),
+    "CHUNK_NOT_FOUND": ErrorCode(404, "There is no chunk with this id."),
+    "JOB_NOT_FOUND": ErrorCode(404, "There is no job with this id."),
+    "COLLECTION_EXISTS": ErrorCode(409, "A collection with this name exists already."),
+    "COLLECTION_NOT_EMPTY": ErrorCode(409, "This collection still holds documents. Move or delete them first."),
+    "DOCUMENT_BUSY": ErrorCode(409, "A job for this document is still at work. Try again when it has ended."),
+    "JOB_NOT_RETRYABLE": ErrorCode(409, "Only a failed job can be retried."),
+    "CURSOR_STALE": ErrorCode(
+        409, "The document or the selection changed since this cursor was made. Start again without it."
+    ),
+    "DOCUMENT_BLOCK_TOO_LARGE": ErrorCode(422, "A block of this document is larger than one answer may be."),
+    "DOCUMENT_CONTENT_UNAVAILABLE": ErrorCode(404, "The content of this document is not available (yet)."),
+    "EMBEDDING_MISMATCH": ErrorCode(
+        409, "The index was made with another embedding model. Run 'mcp-knowledge reindex --all' to embed it again."
+    ),
+    "TOO_MANY_ATTEMPTS": ErrorCode(429, "Too many attempts. Wait a few minutes."),
+    "INTERNAL_ERROR": ErrorCode(
+        500, "Something went wrong on our side. The log has the details under this request id."
+    ),
+    "SERVICE_UNAVAILABLE": ErrorCode(503, "The service cannot answer right now. Try again shortly."),
+    # Documents (fixed sentences: they are stored with the document as `CODE: message`)
+    "DOCUMENT_NEEDS_OCR": ErrorCode(422, "This document needs OCR before it can be ingested."),
+    "DOCUMENT_ENCRYPTED": ErrorCode(422, "This document is password-protected."),
+    "DOCUMENT_UNSUPPORTED_FORMAT": ErrorCode(415, "This file format is not supported."),
+    "DOCUMENT_RESOURCE_LIMIT": ErrorCode(422, "This file is too large or complex to ingest."),
+    "DOCUMENT_MALFORMED": ErrorCode(422, "This file could not be read."),
+    "DOCUMENT_EMPTY": ErrorCode(422, "This document has no text."),
+    "PAYLOAD_TOO_LARGE": ErrorCode(413, "This upload is too large."),
+    "INGESTION_TIMEOUT": ErrorCode(422, "Ingestion timed out.", retried=True),
+    "INGESTION_FAILED": ErrorCode(500, "Ingestion failed for a reason on our side.", retried=True),
+}
+
+
+class KnowledgeError(Exception):
+    """A failure with a stable public code.
+
+    Args:
+        code: a key of `ERROR_CODES`.
+        message: a sentence for the client that says what to do; the code's own sentence when omitted.
+    """
+
+    def __init__(self, code: str, message: str | None = None) -> None:
+        known = ERROR_CODES[code]
+        self.code = code
+        self.status = known.status
+        self.message = message or known.message
+        self.retried = known.retried
+        super().__init__(f"{code}: {self.message}")

@@ -1,0 +1,217 @@
+"""JSON shapes shared by REST, MCP, the dashboard and the command line: camelCase is made here and nowhere else."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from mcp_knowledge.domain.documents import Collection, Document, Job, Revision, StoredChunk
+from mcp_knowledge.domain.search import Hit, Ranking, SearchResult, SideCandidate
+
+Json = dict[str, Any]
+
+
+def timestamp(milliseconds: int) -> str:
+    """RFC 3339 in UTC with milliseconds."""
+    moment = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{milliseconds % 1000:03d}Z"
+
+
+def _maybe_timestamp(milliseconds: int | None) -> str | None:
+    return None if milliseconds is None else timestamp(milliseconds)
+
+
+def page(items: list[Json], next_cursor: str | None) -> Json:
+    """A list answer."""
+    return {"items": items, "nextCursor": next_cursor}
+
+
+def collection(item: Collection) -> Json:
+    """A collection."""
+    return {
+        "id": item.id,
+        "name": item.name,
+        "description": item.description,
+        "documentCount": item.document_count,
+        "createdAt": timestamp(item.created_at_ms),
+        "updatedAt": timestamp(item.updated_at_ms),
+    }
+
+
+def document(item: Document) -> Json:
+    """A document."""
+    progress = item.progress
+    return {
+        "id": item.id,
+        "collectionId": item.collection_id,
+        "currentRevisionId": item.current_revision_id,
+        "revision": item.revision,
+        "title": item.title,
+        "originalFilename": item.original_filename,
+        "mimeType": item.mime_type,
+        "extension": item.extension,
+        "sizeBytes": item.size_bytes,
+        "sha256": item.sha256,
+        "status": item.status,
+        "metadata": item.metadata,
+        "sourcePath": item.source_path,
+        "sourceUrl": item.source_url,
+        "chunkCount": item.chunk_count,
+        "latestError": item.latest_error,
+        "progress": None
+        if progress is None
+        else {"stage": progress.stage, "done": progress.done, "total": progress.total},
+        "createdAt": timestamp(item.created_at_ms),
+        "updatedAt": timestamp(item.updated_at_ms),
+    }
+
+
+def revision(item: Revision) -> Json:
+    """A revision of a document."""
+    versions = item.versions
+    return {
+        "id": item.id,
+        "revision": item.number,
+        "originalFilename": item.original_filename,
+        "sha256": item.sha256,
+        "sizeBytes": item.size_bytes,
+        "parserName": versions and versions.parser_name,
+        "parserVersion": versions and versions.parser_version,
+        "chunkerName": versions and versions.chunker_name,
+        "chunkerVersion": versions and versions.chunker_version,
+        "embeddingModel": versions and versions.embedding_model,
+        "embeddingDimensions": versions and versions.embedding_dimensions,
+        "embeddingVersion": versions and versions.embedding_version,
+        "chunkCount": item.chunk_count,
+        "createdAt": timestamp(item.created_at_ms),
+        "indexedAt": _maybe_timestamp(item.indexed_at_ms),
+        "current": item.current,
+    }
+
+
+def chunk(item: StoredChunk) -> Json:
+    """A chunk."""
+    return {
+        "id": item.id,
+        "documentId": item.document_id,
+        "revisionId": item.revision_id,
+        "sequence": item.sequence,
+        "content": item.content,
+        "headingPath": list(item.heading_path),
+        "location": item.location.to_json(),
+        "tokenCount": item.token_count,
+        "metadata": item.metadata,
+        "contentHash": item.content_hash,
+    }
+
+
+def job(item: Job) -> Json:
+    """A job."""
+    return {
+        "id": item.id,
+        "kind": item.kind,
+        "documentId": item.document_id,
+        "filename": item.filename,
+        "revisionId": item.revision_id,
+        "status": item.status,
+        "attempt": item.attempt,
+        "maxAttempts": item.max_attempts,
+        "worker": item.worker,
+        "stage": item.stage,
+        "durationMs": item.duration_ms,
+        "error": item.error,
+        "createdAt": timestamp(item.created_at_ms),
+        "startedAt": _maybe_timestamp(item.started_at_ms),
+        "completedAt": _maybe_timestamp(item.completed_at_ms),
+    }
+
+
+def _ranking(item: Ranking) -> Json:
+    optional = {
+        "vectorRank": item.vector_rank,
+        "lexicalRank": item.lexical_rank,
+        "vectorScore": item.vector_score,
+        "lexicalScore": item.lexical_score,
+        "fusionScore": item.fusion_score,
+        "lexicalMatchMode": item.lexical_match_mode,
+        "chunkRank": item.chunk_rank,
+    }
+    return {
+        "finalRank": item.final_rank,
+        **{name: value for name, value in optional.items() if value is not None},
+        "contributions": {"vector": item.contributions.vector, "lexical": item.contributions.lexical},
+    }
+
+
+def hit(item: Hit) -> Json:
+    """A hit with its ranking."""
+    data = {
+        "chunkId": item.chunk_id,
+        "documentId": item.document_id,
+        "revisionId": item.revision_id,
+        "title": item.title,
+        "content": item.content,
+        "headingPath": list(item.heading_path),
+        "location": item.location.to_json(),
+        "score": item.score,
+        "ranking": _ranking(item.ranking),
+        "metadata": item.metadata,
+        "matchedTerms": list(item.matched_terms),
+        "highlights": [{"start": mark.start, "end": mark.end} for mark in item.highlights],
+    }
+    if item.matching_chunk_count is not None:
+        data["matchingChunkCount"] = item.matching_chunk_count
+    if item.matched_headings is not None:
+        data["matchedHeadings"] = list(item.matched_headings)
+    return data
+
+
+def _side(items: tuple[SideCandidate, ...]) -> list[Json]:
+    return [
+        {
+            "chunkId": item.chunk_id,
+            "documentId": item.document_id,
+            "rank": item.rank,
+            "score": item.score,
+            **({"matchMode": item.match_mode} if item.match_mode else {}),
+        }
+        for item in items
+    ]
+
+
+def search_result(result: SearchResult, explain: bool) -> Json:
+    """A search answer: the hits, and with `explain` both sides' candidates, timings and how the query was read."""
+    data: Json = {"hits": [hit(item) for item in result.hits]}
+    if explain:
+        timings, reading, request = result.timings, result.reading, result.request
+        data |= {
+            "mode": request.mode,
+            "fusion": request.fusion,
+            "vector": _side(result.vector),
+            "lexical": _side(result.lexical),
+            "timings": {
+                "embeddingMs": timings.embedding_ms,
+                "vectorSearchMs": timings.vector_search_ms,
+                "lexicalSearchMs": timings.lexical_search_ms,
+                "fusionMs": timings.fusion_ms,
+                "totalMs": timings.total_ms,
+            },
+            "matchedTerms": list(result.matched_terms),
+            "filters": {
+                "collectionIds": list(request.scope.collection_ids),
+                "documentIds": list(request.scope.document_ids),
+                "conditions": [
+                    {
+                        "field": item.field,
+                        "operator": item.operator,
+                        "value": list(item.value) if isinstance(item.value, tuple) else item.value,
+                    }
+                    for item in request.scope.filters
+                ],
+            },
+            "query": {
+                "tokens": list(reading.tokens),
+                "exact": reading.exact,
+                "fallback": reading.fallback,
+                "dropped": list(reading.dropped),
+            },
+        }
+    return data

@@ -1,0 +1,469 @@
+"""What services need from the outside world. Each Protocol has, or will have, two implementations.
+
+Every method may be called from the event loop: none blocks it. Failures a client may see are `KnowledgeError`s.
+"""
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcp_knowledge.domain.blocks import Block, NormalizedDocument
+from mcp_knowledge.domain.documents import (
+    Chunk,
+    Collection,
+    Document,
+    DocumentStatus,
+    IndexVersions,
+    Job,
+    JobStatus,
+    Metadata,
+    Revision,
+    Stage,
+    StoredChunk,
+)
+from mcp_knowledge.domain.filters import Filter
+from mcp_knowledge.domain.query import Phrase
+from mcp_knowledge.domain.search import Candidate, Scope
+
+Vector = NDArray[np.float32]
+
+
+class Unset:
+    """The type of UNSET."""
+
+
+UNSET = Unset()  # "leave this field as it is", where None would mean "clear it"
+
+DocumentSort = Literal["createdAt", "updatedAt", "title", "sizeBytes"]
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a keyset page goes on: the last item's sort value and its id."""
+
+    value: int | str
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentQuery:
+    """Which documents to list, in which order. Without `statuses`, all but deleting and deleted ones."""
+
+    collection_id: str | None = None
+    statuses: tuple[DocumentStatus, ...] = ()
+    search: str | None = None
+    filters: tuple[Filter, ...] = ()
+    sort: DocumentSort = "createdAt"
+    descending: bool = True
+    limit: int = 50
+    after: Position | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewDocument:
+    """An upload that was stored: its blob is in place under `blob_key` before the row is written."""
+
+    id: str
+    revision_id: str
+    title: str
+    original_filename: str
+    mime_type: str
+    extension: str
+    size_bytes: int
+    sha256: str
+    blob_key: str
+    collection_id: str | None = None
+    metadata: Metadata | None = None
+    source_path: str | None = None
+    source_url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewRevision:
+    """A newer original for an existing document, its blob in place."""
+
+    id: str
+    document_id: str
+    original_filename: str
+    mime_type: str
+    extension: str
+    size_bytes: int
+    sha256: str
+    blob_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedRevision:
+    """Everything that makes a revision searchable; written, with the end of its job, in one transaction.
+
+    Args:
+        job: the claimed job; its attempt is the fencing token.
+        title: the document's title from now on (properties, first heading or file name), kept if the user set one.
+        chunks: in sequence order; `vectors` float32 [len(chunks), dimensions], L2-normalised.
+        document_metadata: document properties, stored under `document.*` without overriding the user's.
+    """
+
+    job: Job
+    title: str
+    normalized: NormalizedDocument
+    document_metadata: Metadata
+    chunks: Sequence[Chunk]
+    vectors: Vector
+    versions: IndexVersions
+
+
+@dataclass(frozen=True, slots=True)
+class BlockPage:
+    """Consecutive blocks of a normalized document; `first` counts from 0, `total` is the document's."""
+
+    first: int
+    total: int
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineEntry:
+    """A heading of a normalized document and the index of its block."""
+
+    block: int
+    level: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """The figures of the status page."""
+
+    documents: dict[DocumentStatus, int]
+    failed_by_code: dict[str, int]
+    jobs: dict[JobStatus, int]
+    chunks: int
+    stale_documents: int
+    active_workers: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoreHealth:
+    """Whether the database answers, its driver, its size in bytes and the number of its newest migration."""
+
+    driver: str
+    healthy: bool
+    size_bytes: int
+    migration: int
+
+
+class Store(Protocol):
+    """Rows: collections, documents, revisions, normalized blocks, chunks. Every write is one transaction."""
+
+    async def health(self) -> StoreHealth: ...
+    async def counts(self, current: IndexVersions) -> Counts:
+        """Figures for status and metrics; documents whose revision was made with other versions than `current` are stale."""
+        ...
+
+    async def generation(self) -> int:
+        """The corpus generation: rises in the transaction of every change that a reader of the catalog could see."""
+        ...
+
+    async def fingerprint(self) -> str | None:
+        """The embedding fingerprint that the stored vectors were made with; None while nothing is indexed."""
+        ...
+
+    async def set_fingerprint(self, value: str) -> None: ...
+
+    # Collections
+    async def create_collection(self, name: str, description: str | None) -> Collection:
+        """Raises COLLECTION_EXISTS when the name is taken (case-insensitively, Unicode included)."""
+        ...
+
+    async def get_collection(self, collection_id: str) -> Collection | None: ...
+    async def list_collections(self, limit: int, after: Position | None = None) -> list[Collection]:
+        """Newest first; up to `limit`. `after` is the last page's (created_at_ms, id)."""
+        ...
+
+    async def update_collection(
+        self, collection_id: str, name: str | Unset = UNSET, description: str | None | Unset = UNSET
+    ) -> Collection:
+        """Raises COLLECTION_NOT_FOUND or COLLECTION_EXISTS."""
+        ...
+
+    async def delete_collection(self, collection_id: str) -> None:
+        """Raises COLLECTION_NOT_FOUND, or COLLECTION_NOT_EMPTY while live documents are in it."""
+        ...
+
+    # Documents
+    async def find_by_sha256(self, sha256: str) -> Document | None:
+        """The live document (not deleting or deleted) whose newest revision has these bytes."""
+        ...
+
+    async def create_document(self, new: NewDocument) -> tuple[Document, bool]:
+        """Write document, revision 1 and its ingest job. When a live document has the same bytes: that one and True, nothing written.
+
+        Raises COLLECTION_NOT_FOUND.
+        """
+        ...
+
+    async def create_revision(self, new: NewRevision) -> tuple[Document, int]:
+        """Write a newer revision and its job; (document, the new number). An older waiting job of the document is cancelled.
+
+        Raises DOCUMENT_NOT_FOUND.
+        """
+        ...
+
+    async def reindex_document(self, document_id: str) -> Job:
+        """Queue the newest revision again. Raises DOCUMENT_NOT_FOUND, or DOCUMENT_BUSY while a job for it is active."""
+        ...
+
+    async def get_document(self, document_id: str) -> Document | None:
+        """None also for deleting and deleted documents."""
+        ...
+
+    async def get_documents(self, document_ids: Iterable[str]) -> dict[str, Document]:
+        """The live ones among the ids."""
+        ...
+
+    async def list_documents(self, query: DocumentQuery) -> list[Document]:
+        """One page, in the query's order, ties by id in the same direction; up to `limit`."""
+        ...
+
+    async def update_document(
+        self,
+        document_id: str,
+        title: str | Unset = UNSET,
+        collection_id: str | None | Unset = UNSET,
+        metadata: Metadata | Unset = UNSET,
+    ) -> Document:
+        """Search, filters and the title's lexical field see it at once. Raises DOCUMENT_NOT_FOUND, COLLECTION_NOT_FOUND."""
+        ...
+
+    async def delete_document(self, document_id: str) -> None:
+        """Out of lists and search at once; cancels its jobs and queues a delete job. Raises DOCUMENT_NOT_FOUND."""
+        ...
+
+    async def finish_delete(self, job: Job) -> bool:
+        """Remove chunks, index entries, normalized blocks and revisions; leave the row as a `deleted` tombstone; complete the job.
+
+        False when the job was lost to another worker (nothing written).
+        """
+        ...
+
+    async def purge_documents(self) -> list[str]:
+        """Remove every document, revision, chunk and job; the blob keys to delete."""
+        ...
+
+    async def blob_keys(self) -> set[str]:
+        """Every blob key that a revision holds."""
+        ...
+
+    # Revisions and their content
+    async def list_revisions(self, document_id: str) -> list[Revision]:
+        """Newest first."""
+        ...
+
+    async def get_revision(self, revision_id: str) -> Revision | None: ...
+    async def reusable_vectors(self, document_id: str, embedding_texts: Sequence[str]) -> dict[str, Vector]:
+        """Vectors, by embedding text, that this document's live chunks already have under the current fingerprint."""
+        ...
+
+    async def index_revisions(self, items: Sequence[IndexedRevision], fingerprint: str) -> list[bool]:
+        """Make revisions searchable, all in one transaction: chunks, full text, vectors, blocks, versions, title, end of job.
+
+        The document's former chunks go in the same transaction. Item by item: False when the job was lost or the document is
+        gone (nothing of that item is written).
+        """
+        ...
+
+    async def block_page(self, revision_id: str, first: int, limit: int) -> BlockPage | None:
+        """Blocks of a revision's normalized document, reading no more than the page; None when there is none."""
+        ...
+
+    async def normalized(self, revision_id: str) -> NormalizedDocument | None: ...
+    async def outline(self, revision_id: str) -> list[OutlineEntry] | None:
+        """The headings of a revision's normalized document, in order; None when there is none."""
+        ...
+
+    async def list_chunks(self, document_id: str, limit: int, after_sequence: int = -1) -> list[StoredChunk]:
+        """Chunks of the current revision by sequence."""
+        ...
+
+    async def get_chunks(self, chunk_nos: Iterable[int]) -> dict[int, StoredChunk]:
+        """Those of the given chunks that are still searchable."""
+        ...
+
+    async def find_chunk(self, chunk_id: str) -> StoredChunk | None:
+        """The searchable chunk with this public id."""
+        ...
+
+    async def chunk_range(self, document_id: str, first_sequence: int, last_sequence: int) -> list[StoredChunk]:
+        """Chunks of the current revision from first to last, both included."""
+        ...
+
+    async def section_chunks(self, document_id: str, heading_path: tuple[str, ...]) -> list[StoredChunk]:
+        """All chunks of the current revision under a heading path (the path itself and what lies below it), by sequence."""
+        ...
+
+
+class LexicalIndex(Protocol):
+    """BM25 over title, headings and content (weights 8, 4, 1), of searchable chunks only."""
+
+    async def search_all(self, phrases: Sequence[Phrase], limit: int, scope: Scope) -> list[Candidate]:
+        """Chunks in which every phrase matches, best first (ties by chunk id)."""
+        ...
+
+    async def search_any(
+        self, phrases: Sequence[Phrase], min_match: int, limit: int, scope: Scope, exclude: frozenset[int] = frozenset()
+    ) -> list[Candidate]:
+        """Chunks in which at least `min_match` of the phrases match, without the chunk numbers in `exclude`, best first."""
+        ...
+
+
+class VectorIndex(Protocol):
+    """Nearest neighbours by cosine, of searchable chunks only."""
+
+    async def search(self, vector: Vector, limit: int, scope: Scope) -> list[Candidate]:
+        """The `limit` best chunks in scope (filters before the cut), best first, ties by chunk id.
+
+        Args:
+            vector: float32 [dimensions], L2-normalised.
+        """
+        ...
+
+
+class JobQueue(Protocol):
+    """Durable work with leases. A job's attempt fences: calls with an attempt that is no longer the job's do nothing, return False."""
+
+    async def claim(self, worker: str, limit: int, lease_ms: int) -> list[Job]:
+        """Take up to `limit` jobs that are due (waiting, or whose lease ran out), oldest first; documents become `processing`.
+
+        A job whose last attempt's lease ran out fails with INGESTION_FAILED instead of being claimed again.
+        """
+        ...
+
+    async def renew(self, job: Job, lease_ms: int) -> bool:
+        """Hold the lease for another `lease_ms` from now."""
+        ...
+
+    async def progress(self, job: Job, stage: Stage, done: int, total: int) -> bool: ...
+
+    async def fail(self, job: Job, code: str, message: str, retry_after_ms: int | None) -> bool:
+        """Record `CODE: message` on job and document. With `retry_after_ms` and attempts left it waits and runs again, else it has failed.
+
+        A document with a searchable revision stays `ready`.
+        """
+        ...
+
+    async def release(self, job: Job) -> bool:
+        """Hand a claimed job back unharmed (shutdown): it is due at once and the attempt does not count."""
+        ...
+
+    async def retry(self, job_id: str) -> Job:
+        """Queue a failed job again with fresh attempts. Raises JOB_NOT_FOUND, JOB_NOT_RETRYABLE."""
+        ...
+
+    async def get(self, job_id: str) -> Job | None: ...
+    async def list(
+        self,
+        limit: int,
+        after: Position | None = None,
+        status: JobStatus | None = None,
+        document_id: str | None = None,
+    ) -> list[Job]:
+        """Newest first by (created_at_ms, id)."""
+        ...
+
+    async def next_due_ms(self) -> int | None:
+        """Unix milliseconds when the next job is due (in the past: now); None when none waits."""
+        ...
+
+
+class Embedder(Protocol):
+    """Text to unit vectors, with one model."""
+
+    model: str
+    version: str
+    dimensions: int
+    max_tokens: int
+    fingerprint: str
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Model tokens of each text, special tokens excluded. Fast and synchronous; safe in any thread."""
+        ...
+
+    def token_offsets(self, text: str) -> list[tuple[int, int]]:
+        """Character span of each model token of a text, special tokens excluded."""
+        ...
+
+    async def embed_query(self, text: str) -> Vector:
+        """float32 [dimensions], L2-normalised. Goes before waiting passages."""
+        ...
+
+    async def embed_passages(self, texts: Sequence[str]) -> Vector:
+        """float32 [len(texts), dimensions], L2-normalised; runs off the loop, in small batches that queries can overtake."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedFile:
+    """A parser's result, with which parser made it."""
+
+    document: NormalizedDocument
+    parser_name: str
+    parser_version: str
+    detected_mime_type: str
+
+
+class Parser(Protocol):
+    """Files to normalized documents, in a separate process with wall, CPU and memory limits."""
+
+    def current_version(self, extension: str) -> tuple[str, str]:
+        """Name and version of the parser that reads this extension now."""
+        ...
+
+    async def parse(self, path: Path, filename: str) -> ParsedFile:
+        """Raises KnowledgeError with one of the document failure codes; never anything else about the file's content."""
+        ...
+
+
+class BlobStore(Protocol):
+    """Original bytes under keys that the service makes (never from user input)."""
+
+    driver: str
+
+    async def put_file(self, key: str, path: Path) -> None:
+        """Take over a finished temporary file: durable under the key when this returns, the temporary file is gone."""
+        ...
+
+    def upload_dir(self) -> Path:
+        """Where temporary upload files belong, so that taking them over is a rename."""
+        ...
+
+    def local_copy(self, key: str) -> AbstractAsyncContextManager[Path]:
+        """A readable file with the blob's bytes. Raises DOCUMENT_CONTENT_UNAVAILABLE when the blob is missing."""
+        ...
+
+    def read(self, key: str, start: int = 0, length: int | None = None) -> AsyncIterator[bytes]:
+        """The bytes from `start`, in pieces. Raises DOCUMENT_CONTENT_UNAVAILABLE when the blob is missing."""
+        ...
+
+    async def delete(self, key: str) -> None:
+        """No error when it is gone already."""
+        ...
+
+    def keys(self) -> AsyncIterator[tuple[str, int]]:
+        """Every key and when it was written (Unix milliseconds)."""
+        ...
+
+    async def healthy(self) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A change that a dashboard may want to show at once. `data` is what the interfaces send, already in JSON shape."""
+
+    id: int
+    kind: Literal["document", "job", "archive", "scan"]
+    data: dict[str, Any]

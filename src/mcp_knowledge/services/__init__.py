@@ -1,0 +1,1 @@
+"""Use cases. Ports come in through the constructor; no SQL, no HTTP."""

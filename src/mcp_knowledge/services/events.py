@@ -1,0 +1,53 @@
+"""Changes as they happen, for the dashboard and for scripts that follow `/events`."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from typing import Any, Literal
+
+from mcp_knowledge.ports import Event
+
+EventKind = Literal["document", "job", "archive", "scan"]
+KEPT_EVENTS = 1000  # a client that missed more than these polls instead
+_WAITING_EVENTS = 1000  # a reader this far behind is cut off rather than held in memory
+
+
+class Events:
+    """Publishes to every open reader and keeps the newest for readers that come back."""
+
+    def __init__(self) -> None:
+        self._next_id = 1
+        self._kept: deque[Event] = deque(maxlen=KEPT_EVENTS)
+        self._readers: set[asyncio.Queue[Event | None]] = set()
+
+    def publish(self, kind: EventKind, data: dict[str, Any]) -> None:
+        """Tell every reader. `data` is the JSON shape that REST shows for the same thing."""
+        event = Event(self._next_id, kind, data)
+        self._next_id += 1
+        self._kept.append(event)
+        for reader in list(self._readers):
+            if reader.qsize() >= _WAITING_EVENTS:
+                self._readers.discard(reader)
+                reader.put_nowait(None)
+            else:
+                reader.put_nowait(event)
+
+    async def follow(self, last_id: int | None = None) -> AsyncIterator[Event]:
+        """Events from now on, after those since `last_id` that are still kept. Ends when the service closes or the reader is too slow."""
+        reader: asyncio.Queue[Event | None] = asyncio.Queue()
+        if last_id is not None:
+            for event in self._kept:
+                if event.id > last_id:
+                    reader.put_nowait(event)
+        self._readers.add(reader)
+        try:
+            while (item := await reader.get()) is not None:
+                yield item
+        finally:
+            self._readers.discard(reader)
+
+    def close(self) -> None:
+        """End every open reader."""
+        for reader in self._readers:
+            reader.put_nowait(None)
+        self._readers.clear()

@@ -1,0 +1,160 @@
+"""Every setting, in one class. The configuration table in docs, `mcp-knowledge config` and the start-up checks come from it."""
+
+import ipaddress
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+MODEL_DIR = Path(__file__).parent / "models" / "all-MiniLM-L6-v2"
+MIB = 1024 * 1024
+Positive = Annotated[int, Field(gt=0)]
+
+
+class SettingsError(Exception):
+    """The configuration cannot work. `faults` has one line each, ready for the user."""
+
+    def __init__(self, faults: list[str]) -> None:
+        self.faults = faults
+        super().__init__("\n".join(faults))
+
+
+class Settings(BaseSettings):
+    """Settings from environment variables and a `.env` file. A field's upper-case name is its variable."""
+
+    model_config = SettingsConfigDict(
+        env_file=".env", env_file_encoding="utf-8", extra="ignore", frozen=True, hide_input_in_errors=True
+    )
+
+    app_profile: Literal["local", "server"] = Field(
+        "local", description="`local`: one process, one file. `server`: a team on PostgreSQL."
+    )
+    role: Literal["all", "api", "worker"] = Field(
+        "all", description="What this process does: everything, only requests, or only ingestion."
+    )
+    host: str = Field("127.0.0.1", description="Address to listen on. Anything but loopback needs a passphrase.")
+    port: int = Field(3000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    data_dir: Path = Field(Path("./data"), description="Folder of the database and the originals.")
+
+    database_driver: Literal["sqlite", "libsql"] = Field(
+        "sqlite", description="`libsql` opens the same file through the libsql package."
+    )
+    database_url: str = Field("", description="Database address; empty means `file:<DATA_DIR>/app.db`.")
+    storage_driver: Literal["local"] = Field("local", description="Where originals are kept.")
+    storage_path: Path | None = Field(None, description="Folder of the originals; empty means `<DATA_DIR>/documents`.")
+
+    dashboard_passphrase: SecretStr | None = Field(
+        None, description="When set, everything needs a session or an API key."
+    )
+    document_cursor_secret: SecretStr | None = Field(
+        None, description="Base64 of 32 bytes that sign cursors; random at start when empty."
+    )
+    allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
+        (), description="Host names clients may use, comma-separated, beside loopback names and HOST."
+    )
+    allow_insecure_bind: bool = Field(
+        False,
+        description="Listen beyond loopback without a passphrase (a container whose port is published on loopback).",
+    )
+
+    embedding_model_path: Path = Field(MODEL_DIR, description="Folder with `model.onnx` and `tokenizer.json`.")
+    embedding_dimensions: Positive = Field(384, description="Length of the model's vectors.")
+    embedding_max_tokens: Positive = Field(256, description="Tokens the model reads.")
+    embedding_batch_size: Positive = Field(32, description="Most texts in one model call.")
+
+    chunk_target_tokens: Positive = Field(180, description="Size a chunk aims at, in model tokens.")
+    chunk_min_tokens: Positive = Field(64, description="Smallest chunk where the text allows.")
+    chunk_max_tokens: Positive = Field(220, description="Largest chunk.")
+    chunk_overlap_tokens: int = Field(32, ge=0, description="Tokens that neighbouring chunks of one section share.")
+
+    vector_candidates: Positive = Field(50, description="Candidates from the vector side.")
+    lexical_candidates: Positive = Field(50, description="Candidates from the lexical side.")
+    fusion: Literal["rrf", "relative"] = Field(
+        "rrf", description="How the sides are fused unless a request says otherwise."
+    )
+    rrf_k: Positive = Field(60, description="The constant of reciprocal rank fusion.")
+    max_collapse_candidates: Positive = Field(200, description="How far the pools may grow to fill a collapsed page.")
+
+    default_search_limit: Positive = Field(8, description="Hits when a request names no limit.")
+    max_search_limit_api: Positive = Field(50, description="Most hits over REST and in the dashboard.")
+    max_search_limit_mcp: Positive = Field(20, description="Most hits over MCP.")
+    max_list_limit: Positive = Field(100, description="Most items of a list page.")
+    max_mcp_document_chars: Positive = Field(32_000, description="Most characters of a document page over MCP.")
+    max_mcp_result_chars: Positive = Field(60_000, description="Most characters of a search result over MCP.")
+
+    job_lease_ms: Positive = Field(300_000, description="Milliseconds a worker holds a job without renewing.")
+    worker_concurrency: Positive = Field(1, description="Parser processes at work at once.")
+
+    max_upload_bytes: Positive = Field(64 * MIB, description="Largest upload.")
+    max_extract_bytes: Positive = Field(8 * MIB, description="Most text taken from one file.")
+    max_document_pages: Positive = Field(500, description="Most pages of one file.")
+    max_spreadsheet_cells: Positive = Field(200_000, description="Most cells of one spreadsheet.")
+    max_archive_uncompressed_bytes: Positive = Field(
+        100 * MIB, description="Most bytes inside an archive or Office file."
+    )
+    max_archive_entries: Positive = Field(1024, description="Most entries of an archive or Office file.")
+    max_archive_compression_ratio: Positive = Field(100, description="Highest compression ratio of an entry.")
+    parser_timeout_ms: Positive = Field(30_000, description="Wall clock and CPU time of one parse, in milliseconds.")
+    parser_memory_bytes: Positive = Field(2048 * MIB, description="Address space of a parser process.")
+    ingestion_timeout_ms: Positive = Field(600_000, description="Wall clock of a whole ingestion, in milliseconds.")
+    max_chunks_per_document: Positive = Field(20_000, description="Most chunks of one document.")
+
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="How much is logged.")
+    log_format: Literal["auto", "json", "text"] = Field(
+        "auto", description="`auto`: text on a terminal, else JSON lines."
+    )
+
+    @field_validator("allowed_hosts", mode="before")
+    @classmethod
+    def _split(cls, value: Any) -> Any:
+        return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _check(self) -> "Settings":
+        if not self.chunk_min_tokens <= self.chunk_target_tokens <= self.chunk_max_tokens:
+            raise ValueError("CHUNK_MIN_TOKENS, CHUNK_TARGET_TOKENS and CHUNK_MAX_TOKENS must rise in this order")
+        if self.chunk_overlap_tokens >= self.chunk_target_tokens:
+            raise ValueError("CHUNK_OVERLAP_TOKENS must be below CHUNK_TARGET_TOKENS")
+        if self.chunk_max_tokens >= self.embedding_max_tokens:
+            raise ValueError("CHUNK_MAX_TOKENS must be below EMBEDDING_MAX_TOKENS")
+        if self.database_url and not self.database_url.startswith("file:"):
+            raise ValueError("DATABASE_URL must begin with 'file:' for this database driver")
+        if not self.binds_loopback and self.dashboard_passphrase is None and not self.allow_insecure_bind:
+            raise ValueError(
+                f"HOST {self.host} is open to the network: set DASHBOARD_PASSPHRASE (or ALLOW_INSECURE_BIND=true)"
+            )
+        return self
+
+    @property
+    def binds_loopback(self) -> bool:
+        """Whether only this machine can reach the service."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    @property
+    def database_path(self) -> Path:
+        """The embedded database's file."""
+        return Path(self.database_url.removeprefix("file:")) if self.database_url else self.data_dir / "app.db"
+
+    @property
+    def blobs_path(self) -> Path:
+        """The folder of the originals."""
+        return self.storage_path or self.data_dir / "documents"
+
+
+def load_settings(**overrides: Any) -> Settings:
+    """Read the settings; overrides win over the environment. Raises SettingsError with one line per fault."""
+    try:
+        return Settings(**overrides)
+    except ValidationError as error:
+        faults = []
+        for item in error.errors():
+            name = ".".join(str(part) for part in item["loc"]).upper()
+            message = item["msg"].removeprefix("Value error, ")
+            faults.append(f"{name}: {message}" if name else message)
+        raise SettingsError(faults) from None
