@@ -119,11 +119,16 @@ class IndexedRevision:
 
 @dataclass(frozen=True, slots=True)
 class BlockPage:
-    """Consecutive blocks of a normalized document; `first` counts from 0, `total` is the document's."""
+    """Consecutive blocks of a normalized document; `first` counts from 0, `total` is the document's.
+
+    `title` and `metadata` are the normalized document's own.
+    """
 
     first: int
     total: int
     blocks: tuple[Block, ...]
+    title: str | None
+    metadata: Metadata
 
 
 @dataclass(frozen=True, slots=True)
