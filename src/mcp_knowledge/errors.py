@@ -1,6 +1,7 @@
 """The only place where public error codes are born.
 
-Every failure a client can see is a `KnowledgeError` with a code of `ERROR_CODES`; the reference table in docs is made from it.
+Every failure a client can see is a `KnowledgeError` with a code of `ERROR_CODES`; the reference table in docs is made
+from it.
 """
 
 from dataclasses import dataclass
@@ -86,3 +87,9 @@ class KnowledgeError(Exception):
         self.message = message or known.message
         self.retried = known.retried
         super().__init__(f"{code}: {self.message}")
+
+
+class StartupError(Exception):
+    """The service cannot start or open its data; the message is a sentence that says what to do. Nothing was
+    changed.
+    """

@@ -165,9 +165,14 @@ class StoreHealth:
 class Store(Protocol):
     """Rows: collections, documents, revisions, normalized blocks, chunks. Every write is one transaction."""
 
-    async def health(self) -> StoreHealth: ...
+    async def health(self) -> StoreHealth:
+        """Never raises: a database that does not answer is unhealthy."""
+        ...
+
     async def counts(self, current: IndexVersions) -> Counts:
-        """Figures for status and metrics; documents whose revision was made with other versions than `current` are stale."""
+        """Figures for status and metrics; documents whose revision was made with other versions than `current` are
+        stale.
+        """
         ...
 
     async def generation(self) -> int:
@@ -178,20 +183,25 @@ class Store(Protocol):
         """The embedding fingerprint that the stored vectors were made with; None while nothing is indexed."""
         ...
 
-    async def set_fingerprint(self, value: str) -> None: ...
+    async def set_fingerprint(self, value: str) -> None:
+        """Record what the stored vectors were made with."""
+        ...
 
     # Collections
     async def create_collection(self, name: str, description: str | None) -> Collection:
         """Raises COLLECTION_EXISTS when the name is taken (case-insensitively, Unicode included)."""
         ...
 
-    async def get_collection(self, collection_id: str) -> Collection | None: ...
+    async def get_collection(self, collection_id: str) -> Collection | None:
+        """None when there is no such collection."""
+        ...
+
     async def list_collections(self, limit: int, after: Position | None = None) -> list[Collection]:
         """Newest first; up to `limit`. `after` is the last page's (created_at_ms, id)."""
         ...
 
     async def update_collection(
-        self, collection_id: str, name: str | Unset = UNSET, description: str | None | Unset = UNSET
+        self, collection_id: str, name: str | Unset = UNSET, description: str | Unset | None = UNSET
     ) -> Collection:
         """Raises COLLECTION_NOT_FOUND or COLLECTION_EXISTS."""
         ...
@@ -206,14 +216,16 @@ class Store(Protocol):
         ...
 
     async def create_document(self, new: NewDocument) -> tuple[Document, bool]:
-        """Write document, revision 1 and its ingest job. When a live document has the same bytes: that one and True, nothing written.
+        """Write document, revision 1 and its ingest job. When a live document has the same bytes: that one and
+        True, nothing written.
 
         Raises COLLECTION_NOT_FOUND.
         """
         ...
 
     async def create_revision(self, new: NewRevision) -> tuple[Document, int]:
-        """Write a newer revision and its job; (document, the new number). An older waiting job of the document is cancelled.
+        """Write a newer revision and its job; (document, the new number). An older waiting job of the document is
+        cancelled.
 
         Raises DOCUMENT_NOT_FOUND.
         """
@@ -239,10 +251,12 @@ class Store(Protocol):
         self,
         document_id: str,
         title: str | Unset = UNSET,
-        collection_id: str | None | Unset = UNSET,
+        collection_id: str | Unset | None = UNSET,
         metadata: Metadata | Unset = UNSET,
     ) -> Document:
-        """Search, filters and the title's lexical field see it at once. Raises DOCUMENT_NOT_FOUND, COLLECTION_NOT_FOUND."""
+        """Search, filters and the title's lexical field see it at once. Raises DOCUMENT_NOT_FOUND,
+        COLLECTION_NOT_FOUND.
+        """
         ...
 
     async def delete_document(self, document_id: str) -> None:
@@ -250,7 +264,8 @@ class Store(Protocol):
         ...
 
     async def finish_delete(self, job: Job) -> bool:
-        """Remove chunks, index entries, normalized blocks and revisions; leave the row as a `deleted` tombstone; complete the job.
+        """Remove chunks, index entries, normalized blocks and revisions; leave the row as a `deleted` tombstone;
+        complete the job.
 
         False when the job was lost to another worker (nothing written).
         """
@@ -269,15 +284,20 @@ class Store(Protocol):
         """Newest first."""
         ...
 
-    async def get_revision(self, revision_id: str) -> Revision | None: ...
+    async def get_revision(self, revision_id: str) -> Revision | None:
+        """None when there is no such revision."""
+        ...
+
     async def reusable_vectors(self, document_id: str, embedding_texts: Sequence[str]) -> dict[str, Vector]:
         """Vectors, by embedding text, that this document's live chunks already have under the current fingerprint."""
         ...
 
     async def index_revisions(self, items: Sequence[IndexedRevision], fingerprint: str) -> list[bool]:
-        """Make revisions searchable, all in one transaction: chunks, full text, vectors, blocks, versions, title, end of job.
+        """Make revisions searchable, all in one transaction: chunks, full text, vectors, blocks, versions, title,
+        end of job.
 
-        The document's former chunks go in the same transaction. Item by item: False when the job was lost or the document is
+        The document's former chunks go in the same transaction. Item by item: False when the job was lost or the
+        document is
         gone (nothing of that item is written).
         """
         ...
@@ -286,7 +306,10 @@ class Store(Protocol):
         """Blocks of a revision's normalized document, reading no more than the page; None when there is none."""
         ...
 
-    async def normalized(self, revision_id: str) -> NormalizedDocument | None: ...
+    async def normalized(self, revision_id: str) -> NormalizedDocument | None:
+        """The whole normalized document; None when there is none."""
+        ...
+
     async def outline(self, revision_id: str) -> list[OutlineEntry] | None:
         """The headings of a revision's normalized document, in order; None when there is none."""
         ...
@@ -308,7 +331,9 @@ class Store(Protocol):
         ...
 
     async def section_chunks(self, document_id: str, heading_path: tuple[str, ...]) -> list[StoredChunk]:
-        """All chunks of the current revision under a heading path (the path itself and what lies below it), by sequence."""
+        """All chunks of the current revision under a heading path (the path itself and what lies below it), by
+        sequence.
+        """
         ...
 
 
@@ -322,7 +347,9 @@ class LexicalIndex(Protocol):
     async def search_any(
         self, phrases: Sequence[Phrase], min_match: int, limit: int, scope: Scope, exclude: frozenset[int] = frozenset()
     ) -> list[Candidate]:
-        """Chunks in which at least `min_match` of the phrases match, without the chunk numbers in `exclude`, best first."""
+        """Chunks in which at least `min_match` of the phrases match, without the chunk numbers in `exclude`, best
+        first.
+        """
         ...
 
 
@@ -339,10 +366,13 @@ class VectorIndex(Protocol):
 
 
 class JobQueue(Protocol):
-    """Durable work with leases. A job's attempt fences: calls with an attempt that is no longer the job's do nothing, return False."""
+    """Durable work with leases. A job's attempt fences: calls with an attempt that is no longer the job's do
+    nothing, return False.
+    """
 
     async def claim(self, worker: str, limit: int, lease_ms: int) -> list[Job]:
-        """Take up to `limit` jobs that are due (waiting, or whose lease ran out), oldest first; documents become `processing`.
+        """Take up to `limit` jobs that are due (waiting, or whose lease ran out), oldest first; documents become
+        `processing`.
 
         A job whose last attempt's lease ran out fails with INGESTION_FAILED instead of being claimed again.
         """
@@ -352,10 +382,13 @@ class JobQueue(Protocol):
         """Hold the lease for another `lease_ms` from now."""
         ...
 
-    async def progress(self, job: Job, stage: Stage, done: int, total: int) -> bool: ...
+    async def progress(self, job: Job, stage: Stage, done: int, total: int) -> bool:
+        """Say how far the job has come."""
+        ...
 
     async def fail(self, job: Job, code: str, message: str, retry_after_ms: int | None) -> bool:
-        """Record `CODE: message` on job and document. With `retry_after_ms` and attempts left it waits and runs again, else it has failed.
+        """Record `CODE: message` on job and document. With `retry_after_ms` and attempts left it waits and runs
+        again, else it has failed.
 
         A document with a searchable revision stays `ready`.
         """
@@ -369,7 +402,10 @@ class JobQueue(Protocol):
         """Queue a failed job again with fresh attempts. Raises JOB_NOT_FOUND, JOB_NOT_RETRYABLE."""
         ...
 
-    async def get(self, job_id: str) -> Job | None: ...
+    async def get(self, job_id: str) -> Job | None:
+        """None when there is no such job."""
+        ...
+
     async def list(
         self,
         limit: int,
@@ -407,7 +443,9 @@ class Embedder(Protocol):
         ...
 
     async def embed_passages(self, texts: Sequence[str]) -> Vector:
-        """float32 [len(texts), dimensions], L2-normalised; runs off the loop, in small batches that queries can overtake."""
+        """float32 [len(texts), dimensions], L2-normalised; runs off the loop, in small batches that queries can
+        overtake.
+        """
         ...
 
 
@@ -429,7 +467,9 @@ class Parser(Protocol):
         ...
 
     async def parse(self, path: Path, filename: str) -> ParsedFile:
-        """Raises KnowledgeError with one of the document failure codes; never anything else about the file's content."""
+        """Raises KnowledgeError with one of the document failure codes; never anything else about the file's
+        content.
+        """
         ...
 
 
@@ -462,13 +502,15 @@ class BlobStore(Protocol):
         """Every key and when it was written (Unix milliseconds)."""
         ...
 
-    async def healthy(self) -> bool: ...
+    async def healthy(self) -> bool:
+        """Whether originals can be written and read right now."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A change that a dashboard may want to show at once. `data` is what the interfaces send, already in JSON shape."""
+    """A change that a dashboard may want to show at once. The interfaces give a Document or Job its JSON shape."""
 
     id: int
     kind: Literal["document", "job", "archive", "scan"]
-    data: dict[str, Any]
+    data: Document | Job | dict[str, Any]

@@ -1,4 +1,6 @@
-"""Every setting, in one class. The configuration table in docs, `mcp-knowledge config` and the start-up checks come from it."""
+"""Every setting, in one class. The configuration table in docs, `mcp-knowledge config` and the start-up checks
+come from it.
+"""
 
 import ipaddress
 from pathlib import Path
@@ -27,13 +29,9 @@ class Settings(BaseSettings):
         env_file=".env", env_file_encoding="utf-8", extra="ignore", frozen=True, hide_input_in_errors=True
     )
 
-    app_profile: Literal["local", "server"] = Field(
-        "local", description="`local`: one process, one file. `server`: a team on PostgreSQL."
-    )
-    role: Literal["all", "api", "worker"] = Field(
-        "all", description="What this process does: everything, only requests, or only ingestion."
-    )
-    host: str = Field("127.0.0.1", description="Address to listen on. Anything but loopback needs a passphrase.")
+    app_profile: Literal["local"] = Field("local", description="`local`: one process, one file on this machine.")
+    role: Literal["all"] = Field("all", description="What this process does: answer requests and ingest.")
+    host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(3000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
     data_dir: Path = Field(Path("./data"), description="Folder of the database and the originals.")
 
@@ -45,7 +43,7 @@ class Settings(BaseSettings):
     storage_path: Path | None = Field(None, description="Folder of the originals; empty means `<DATA_DIR>/documents`.")
 
     dashboard_passphrase: SecretStr | None = Field(
-        None, description="When set, everything needs a session or an API key."
+        None, description="Not available in this version, which is for one person on one machine; must stay empty."
     )
     document_cursor_secret: SecretStr | None = Field(
         None, description="Base64 of 32 bytes that sign cursors; random at start when empty."
@@ -55,7 +53,7 @@ class Settings(BaseSettings):
     )
     allow_insecure_bind: bool = Field(
         False,
-        description="Listen beyond loopback without a passphrase (a container whose port is published on loopback).",
+        description="Listen beyond loopback all the same (a container whose port is published on loopback).",
     )
 
     embedding_model_path: Path = Field(MODEL_DIR, description="Folder with `model.onnx` and `tokenizer.json`.")
@@ -120,9 +118,14 @@ class Settings(BaseSettings):
             raise ValueError("CHUNK_MAX_TOKENS must be below EMBEDDING_MAX_TOKENS")
         if self.database_url and not self.database_url.startswith("file:"):
             raise ValueError("DATABASE_URL must begin with 'file:' for this database driver")
-        if not self.binds_loopback and self.dashboard_passphrase is None and not self.allow_insecure_bind:
+        if self.dashboard_passphrase is not None:
             raise ValueError(
-                f"HOST {self.host} is open to the network: set DASHBOARD_PASSPHRASE (or ALLOW_INSECURE_BIND=true)"
+                "DASHBOARD_PASSPHRASE cannot be enforced by this version: unset it and keep HOST on a loopback address"
+            )
+        if not self.binds_loopback and not self.allow_insecure_bind:
+            raise ValueError(
+                f"HOST {self.host} is open to the network and this version has no access control: "
+                "use a loopback address, or set ALLOW_INSECURE_BIND=true where something else protects the port"
             )
         return self
 

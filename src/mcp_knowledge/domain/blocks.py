@@ -6,7 +6,9 @@ from typing import Any, ClassVar
 
 @dataclass(frozen=True, slots=True)
 class SourceLocation:
-    """Where a block or chunk stands in its source. Pages and slides count from 1; characters are offsets into the decoded text."""
+    """Where a block or chunk stands in its source. Pages and slides count from 1; characters are offsets into the
+    decoded text.
+    """
 
     page_start: int | None = None
     page_end: int | None = None
@@ -131,7 +133,9 @@ class NormalizedDocument:
 
 
 def block_to_json(block: Block) -> dict[str, Any]:
-    """One block in the contract's JSON shape: `type`, its own fields without the unset ones, and `location` if known."""
+    """One block in the contract's JSON shape: `type`, its own fields without the unset ones, and `location` if
+    known.
+    """
     data: dict[str, Any] = {"type": block.type}
     for item in fields(block):
         value = getattr(block, item.name)

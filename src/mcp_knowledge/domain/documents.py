@@ -29,7 +29,9 @@ def now_ms() -> int:
 
 
 def new_id(prefix: IdPrefix) -> str:
-    """A new id: the prefix and a UUIDv7 (RFC 9562 section 5.7: 48 bits of Unix milliseconds, then random) in 32 hex digits."""
+    """A new id: the prefix and a UUIDv7 (RFC 9562 section 5.7: 48 bits of Unix milliseconds, then random) in 32
+    hex digits.
+    """
     value = now_ms() << 80 | int.from_bytes(os.urandom(10), "big")
     value = value & ~(0xF << 76) | 0x7 << 76
     value = value & ~(0x3 << 62) | 0x2 << 62
@@ -155,7 +157,9 @@ class StoredChunk:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A unit of durable work. `attempt` counts claims and is the fencing token: a worker that lost its lease has an old one."""
+    """A unit of durable work. `attempt` counts claims and is the fencing token: a worker that lost its lease has
+    an old one.
+    """
 
     id: str
     kind: JobKind

@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import AsyncIterator
 from typing import Any, Literal
 
+from mcp_knowledge.domain.documents import Document, Job
 from mcp_knowledge.ports import Event
 
 EventKind = Literal["document", "job", "archive", "scan"]
@@ -20,8 +21,8 @@ class Events:
         self._kept: deque[Event] = deque(maxlen=KEPT_EVENTS)
         self._readers: set[asyncio.Queue[Event | None]] = set()
 
-    def publish(self, kind: EventKind, data: dict[str, Any]) -> None:
-        """Tell every reader. `data` is the JSON shape that REST shows for the same thing."""
+    def publish(self, kind: EventKind, data: Document | Job | dict[str, Any]) -> None:
+        """Tell every reader. A Document or Job gets the JSON shape that REST shows from the interface that sends it."""
         event = Event(self._next_id, kind, data)
         self._next_id += 1
         self._kept.append(event)

@@ -1,0 +1,343 @@
+"""The commands. Each parses its arguments, calls the services that REST and MCP call, and prints the answer."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+from rich.markup import escape
+
+from mcp_knowledge import __version__
+from mcp_knowledge.domain.documents import JOB_STATUSES, Job, JobStatus
+from mcp_knowledge.errors import KnowledgeError
+from mcp_knowledge.interfaces import wire
+from mcp_knowledge.interfaces.cli import output
+from mcp_knowledge.services import Services
+from mcp_knowledge.settings import Settings, load_settings
+
+T = TypeVar("T")
+cli = typer.Typer(
+    name="mcp-knowledge",
+    help="Private document retrieval: drop in files, search them with reasons, from a browser, REST, MCP or here.",
+    epilog="Settings are environment variables or lines of a .env file; 'mcp-knowledge config' lists them all.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a script instead of text for a person.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"mcp-knowledge {__version__}")
+        raise typer.Exit
+
+
+@cli.callback()
+def options(
+    context: typer.Context,
+    data_dir: Annotated[
+        Path | None,
+        typer.Option("--data-dir", help="Folder of the database and the originals. [default: DATA_DIR or ./data]"),
+    ] = None,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Options of every command."""
+    context.obj = {} if data_dir is None else {"data_dir": data_dir}
+
+
+def settings_of(context: typer.Context, **overrides: Any) -> Settings:
+    """The settings with the command's own options on top (those given). Raises SettingsError."""
+    return load_settings(**context.obj, **{name: value for name, value in overrides.items() if value is not None})
+
+
+def with_services(settings: Settings, use: Callable[[Services], Awaitable[T]]) -> T:
+    """Open the services on the data directory (no server, no worker loop), use them, close them."""
+    from mcp_knowledge.app import open_services
+
+    async def run() -> T:
+        async with open_services(settings) as services:
+            return await use(services)
+
+    return asyncio.run(run())
+
+
+@cli.command()
+def serve(
+    context: typer.Context,
+    host: Annotated[str | None, typer.Option(help="Address to listen on. [default: HOST or 127.0.0.1]")] = None,
+    port: Annotated[
+        int | None, typer.Option(help="Port to listen on; 0 takes a free one. [default: PORT or 3000]")
+    ] = None,
+) -> None:
+    """Serve the dashboard, REST and MCP, and ingest what is uploaded.
+
+    Stop it with Ctrl-C: work at hand is finished or handed back, and goes on at the next start.
+    """
+    from mcp_knowledge.app import create_app
+    from mcp_knowledge.interfaces.logs import configure_logging
+    from mcp_knowledge.interfaces.serving import serve as serve_app
+
+    settings = settings_of(context, host=host, port=port)
+    configure_logging(settings)
+
+    def announce(url: str) -> None:
+        output.err.print(
+            f"MCP Knowledge {__version__} is ready.\n"
+            f"  Dashboard  {url}/\n  MCP        {url}/mcp\n  REST       {url}/docs\n"
+            f"  Data       {escape(str(settings.data_dir.resolve()))}\nStop with Ctrl-C."
+        )
+
+    serve_app(create_app(settings), settings, announce)
+
+
+@cli.command()
+def ingest(
+    context: typer.Context,
+    paths: Annotated[list[Path], typer.Argument(help="Files, or folders to take all files from.", exists=True)],
+    collection: Annotated[
+        str | None, typer.Option(help="Name or id of the collection to put them in; a new name makes one.")
+    ] = None,
+    metadata: Annotated[str | None, typer.Option(help="Metadata for each document, as a JSON object.")] = None,
+    wait: Annotated[bool, typer.Option(help="Wait until every document is searchable or has failed.")] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Add files and folders to the knowledge base.
+
+    Works with or without a running server. Files that were added before are recognised by their bytes
+    and not added twice.
+    Every file that is passed over is named with the reason. Exit code 1 when a document failed.
+
+    Example: mcp-knowledge ingest ~/Documents/contracts --collection Contracts
+    """
+    from mcp_knowledge.interfaces.cli.ingest import ingest_paths
+
+    settings = settings_of(context)
+    values = _json_object("--metadata", metadata) if metadata is not None else None
+    report = with_services(
+        settings, lambda services: ingest_paths(services, paths, collection, values, wait=wait, quiet=as_json)
+    )
+    if as_json:
+        output.print_json(report.to_json())
+    else:
+        report.print()
+    raise typer.Exit(1 if report.failed else 0)
+
+
+@cli.command()
+def search(
+    context: typer.Context,
+    query: Annotated[
+        str, typer.Argument(help='What to look for: a question, words, an identifier, a "phrase" or a prefix*.')
+    ],
+    mode: Annotated[str, typer.Option(help="hybrid, vector or lexical.")] = "hybrid",
+    limit: Annotated[int | None, typer.Option(help="Most hits. [default: 8]")] = None,
+    collection: Annotated[list[str] | None, typer.Option(help="Only in this collection (id); may be repeated.")] = None,
+    document: Annotated[list[str] | None, typer.Option(help="Only in this document (id); may be repeated.")] = None,
+    filters: Annotated[
+        str | None, typer.Option("--filter", help='Metadata filters as JSON, such as \'{"year": {"gte": 2024}}\'.')
+    ] = None,
+    fusion: Annotated[str | None, typer.Option(help="rrf or relative. [default: FUSION or rrf]")] = None,
+    expand: Annotated[str, typer.Option(help="Text around each hit: none, neighbors, section or document.")] = "none",
+    before: Annotated[int, typer.Option(help="Chunks before the hit, with --expand neighbors (0-5).")] = 2,
+    after: Annotated[int, typer.Option(help="Chunks after the hit, with --expand neighbors (0-5).")] = 2,
+    collapse: Annotated[str, typer.Option(help="'document' keeps each document's best chunk.")] = "none",
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Also show how the query was read and where the time went.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Search the knowledge base; every hit says why it is there.
+
+    Example: mcp-knowledge search "who approves INV-0042" --limit 3 --explain
+    """
+    from mcp_knowledge.services.search_request import search_request
+
+    settings = settings_of(context)
+    if limit is not None:
+        limit = max(1, min(limit, settings.max_search_limit_api))
+    request = search_request(
+        settings,
+        query=query,
+        mode=mode,
+        limit=limit,
+        collection_ids=collection,
+        document_ids=document,
+        filters=_json_object("--filter", filters) if filters is not None else None,
+        fusion=fusion,
+        expand={"type": expand, "before": before, "after": after},
+        collapse=collapse,
+        explain=explain,
+    )
+    result = with_services(settings, lambda services: services.search.search(request))
+    if as_json:
+        output.print_json(wire.search_result(result, explain))
+    else:
+        output.print_search(result, explain)
+
+
+@cli.command()
+def mcp(context: typer.Context) -> None:
+    """Speak MCP over standard input and output, for clients that start their servers themselves.
+
+    Works beside a running server on the same data directory, or without one. Read-only.
+    """
+    from mcp_knowledge.interfaces.logs import configure_logging
+    from mcp_knowledge.interfaces.mcp.stdio import serve_stdio
+
+    settings = settings_of(context)
+    configure_logging(settings)
+    with_services(settings, serve_stdio)
+
+
+@cli.command()
+def status(context: typer.Context, as_json: AsJson = False) -> None:
+    """Show what the knowledge base holds and how it is doing."""
+    from mcp_knowledge.interfaces.serving import find_server
+
+    settings = settings_of(context)
+    report = wire.system_status(with_services(settings, lambda services: services.status.system()))
+    running = find_server(settings.data_dir)
+    report["server"] = None if running is None else {"url": running.url, "pid": running.pid}
+    if as_json:
+        output.print_json(report)
+    else:
+        output.print_status(report)
+
+
+@cli.command()
+def jobs(
+    context: typer.Context,
+    status: Annotated[str | None, typer.Option(help=f"Only these: {', '.join(JOB_STATUSES)}.")] = None,
+    document: Annotated[str | None, typer.Option(help="Only this document's jobs (id).")] = None,
+    retry: Annotated[str | None, typer.Option(metavar="JOB", help="Queue this failed job again.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Most jobs to show.")] = 50,
+    as_json: AsJson = False,
+) -> None:
+    """List the newest jobs, or retry a failed one."""
+    chosen: JobStatus | None = next((known for known in JOB_STATUSES if known == status), None)
+    if status is not None and chosen is None:
+        raise typer.BadParameter(f"must be one of {', '.join(JOB_STATUSES)}", param_hint="--status")
+
+    async def use(services: Services) -> list[Job]:
+        if retry is not None:
+            return [await services.library.retry_job(retry)]
+        found, _ = await services.library.list_jobs(limit, status=chosen, document_id=document)
+        return found
+
+    found = with_services(settings_of(context), use)
+    if as_json:
+        output.print_json([wire.job(item) for item in found])
+    else:
+        output.print_jobs(found)
+
+
+@cli.command()
+def reindex(
+    context: typer.Context,
+    documents: Annotated[list[str] | None, typer.Argument(help="Ids of documents.")] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Every document, such as after a change of model or chunk size.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Parse, chunk and embed documents again from their originals.
+
+    Searches keep the old passages of each document until its new ones are ready.
+    """
+    from mcp_knowledge.interfaces.cli.ingest import reindex_documents
+
+    if bool(documents) == everything:
+        raise typer.BadParameter("name documents, or --all")
+    report = with_services(
+        settings_of(context), lambda services: reindex_documents(services, documents or None, quiet=as_json)
+    )
+    if as_json:
+        output.print_json(report.to_json())
+    else:
+        report.print()
+    raise typer.Exit(1 if report.failed else 0)
+
+
+@cli.command()
+def migrate(context: typer.Context) -> None:
+    """Bring the database up to this version. 'serve' and every other command do so by themselves."""
+    settings = settings_of(context)
+    health = with_services(settings, lambda services: services.status.database())
+    output.out.print(f"The database is at migration {health.migration}: {escape(str(settings.database_path))}")
+
+
+@cli.command()
+def config(context: typer.Context, as_json: AsJson = False) -> None:
+    """Print every setting with its value in force. Secrets are masked."""
+    settings = settings_of(context)
+    values = json.loads(settings.model_dump_json())
+    if as_json:
+        output.print_json({name.upper(): value for name, value in values.items()})
+        return
+    for name, value in values.items():
+        shown = "" if value is None else ",".join(value) if isinstance(value, list) else value
+        print(f"{name.upper()}={str(shown).lower() if isinstance(shown, bool) else shown}")
+
+
+@cli.command(name="eval")
+def evaluate(
+    context: typer.Context,
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            help="Folder with queries.jsonl, and docs.jsonl unless your own documents are judged.",
+            exists=True,
+            file_okay=False,
+        ),
+    ],
+    mode: Annotated[
+        list[str] | None, typer.Option(help="hybrid, vector or lexical; may be repeated. [default: all]")
+    ] = None,
+    fusion: Annotated[list[str] | None, typer.Option(help="rrf or relative; may be repeated. [default: both]")] = None,
+    fail_under: Annotated[
+        float | None, typer.Option(help="Exit with 1 when nDCG@10 of any run is lower.", min=0.0, max=1.0)
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure retrieval on judged queries: recall, MRR, nDCG and latency for each mode.
+
+    docs.jsonl has {id, title, text} a line, queries.jsonl {id, query, relevant: [document ids], kind}.
+    With docs.jsonl the documents go into a temporary knowledge base; without, the queries are run on yours.
+    """
+    from mcp_knowledge.interfaces.cli.evaluate import run_evaluation
+
+    rows = run_evaluation(settings_of(context), folder, mode, fusion)
+    if as_json:
+        output.print_json([row.to_json() for row in rows])
+    else:
+        output.print_evaluation(rows)
+    raise typer.Exit(1 if fail_under is not None and any(row.ndcg_at_10 < fail_under for row in rows) else 0)
+
+
+@cli.command()
+def doctor(context: typer.Context, as_json: AsJson = False) -> None:
+    """Check database, storage, model, parsers and port; each fault names the next step. Exit code 1 when one fails."""
+    from mcp_knowledge.interfaces.cli.doctor import examine
+
+    checks = examine(settings_of(context))
+    if as_json:
+        output.print_json([check.to_json() for check in checks])
+    else:
+        output.print_checks(checks)
+    raise typer.Exit(0 if all(check.ok for check in checks) else 1)
+
+
+def _json_object(option: str, text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise KnowledgeError("INVALID_ARGUMENT", f"{option} must be a JSON object, such as '{{\"year\": 2024}}'.")
+    return value

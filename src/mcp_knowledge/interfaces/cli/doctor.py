@@ -1,0 +1,113 @@
+"""`doctor`: try each part for real, and name the next step for what fails."""
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mcp_knowledge.errors import KnowledgeError, StartupError
+from mcp_knowledge.interfaces.serving import bind, find_server
+from mcp_knowledge.settings import MIB, Settings
+
+_LOW_DISK_BYTES = 512 * MIB
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One part's verdict. `next_step` says what to do when it is not ok."""
+
+    name: str
+    ok: bool
+    detail: str
+    next_step: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON shape."""
+        return {"name": self.name, "ok": self.ok, "detail": self.detail, "nextStep": self.next_step}
+
+
+def examine(settings: Settings) -> list[Check]:
+    """Every check, in the order in which a start needs them."""
+    checks = [_storage(settings), _port(settings)]
+    return checks + asyncio.run(_services(settings, checks[0].ok))
+
+
+def _storage(settings: Settings) -> Check:
+    try:
+        settings.data_dir.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=settings.data_dir) as probe:
+            probe.write(b"probe")
+    except OSError as error:
+        return Check(
+            "storage",
+            False,
+            f"{settings.data_dir} cannot be written: {error.strerror}",
+            "Give this user write access to the folder, or set DATA_DIR to another one.",
+        )
+    free_bytes = shutil.disk_usage(settings.data_dir).free
+    detail = f"{settings.data_dir.resolve()}, {free_bytes // MIB:,} MiB free"
+    if free_bytes < _LOW_DISK_BYTES:
+        return Check(
+            "storage", False, detail, "Free some disk space: uploads need room for the original and its index."
+        )
+    return Check("storage", True, detail)
+
+
+def _port(settings: Settings) -> Check:
+    running = find_server(settings.data_dir)
+    if running is not None:
+        return Check("port", True, f"a server for this data directory runs at {running.url}")
+    try:
+        bind(settings.host, settings.port).close()
+    except StartupError as error:
+        return Check("port", False, str(error), "Run 'mcp-knowledge serve --port 0' to take any free port.")
+    return Check("port", True, f"{settings.host}:{settings.port} is free")
+
+
+async def _services(settings: Settings, storage_ok: bool) -> list[Check]:
+    from mcp_knowledge.app import make_embedder, make_parser, open_services
+
+    async def database() -> str:
+        if not storage_ok:
+            raise StartupError("not tried, as the storage cannot be used")
+        async with open_services(settings) as services:
+            health = await services.status.database()
+        return f"{health.driver}, migration {health.migration}, {health.size_bytes / MIB:.1f} MiB"
+
+    async def model() -> str:
+        embedder = make_embedder(settings)
+        vector = await embedder.embed_query("Does the model answer?")
+        return f"{embedder.model}, {vector.shape[0]} dimensions"
+
+    async def parsers() -> str:
+        parser = make_parser(settings)
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                sample = Path(folder) / "sample.md"
+                sample.write_text("# Sample\n\nOne paragraph.\n")
+                parsed = await parser.parse(sample, sample.name)
+        finally:
+            await parser.close()
+        return f"the sandbox works ({parsed.parser_name} {parsed.parser_version})"
+
+    return [
+        await _attempt(
+            "database", database, "If the file is damaged, restore a backup or move it away and ingest again."
+        ),
+        await _attempt(
+            "model", model, "Install again, or set EMBEDDING_MODEL_PATH to a folder with model.onnx and tokenizer.json."
+        ),
+        await _attempt("parsers", parsers, "Install again; parsers run as subprocesses, which this system must allow."),
+    ]
+
+
+async def _attempt(name: str, try_it: Callable[[], Awaitable[str]], next_step: str) -> Check:
+    try:
+        return Check(name, True, await try_it())
+    except (KnowledgeError, StartupError) as error:
+        return Check(name, False, str(error), next_step)
+    except Exception as error:  # a diagnosis must survive whatever is broken
+        return Check(name, False, f"{type(error).__name__}: {error}", next_step)

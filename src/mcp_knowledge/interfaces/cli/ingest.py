@@ -1,0 +1,278 @@
+"""`ingest` and `reindex`: put work into the queue, see it through, and report every file by name."""
+
+import asyncio
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from mcp_knowledge.domain.documents import Document, Metadata
+from mcp_knowledge.errors import KnowledgeError
+from mcp_knowledge.interfaces.cli import output
+from mcp_knowledge.interfaces.serving import find_server
+from mcp_knowledge.services import Services
+from mcp_knowledge.services.library import StoredUpload
+
+_POLL_S = 0.25
+_UNFINISHED = ("pending", "processing")
+_QUEUE_AHEAD = 64  # documents waiting for the worker while more files are read
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file that was not added, and why."""
+
+    path: str
+    reason: str
+
+    def to_json(self) -> dict[str, str]:
+        """The JSON shape."""
+        return {"path": self.path, "reason": self.reason}
+
+
+@dataclass(slots=True)
+class IngestReport:
+    """What became of every file. `waiting` documents are still in the queue (only with --no-wait)."""
+
+    ready: list[str] = field(default_factory=list)
+    waiting: list[str] = field(default_factory=list)
+    duplicates: list[str] = field(default_factory=list)
+    failed: list[Document] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON shape for scripts."""
+        return {
+            "ready": self.ready,
+            "waiting": self.waiting,
+            "duplicates": self.duplicates,
+            "failed": [
+                {"documentId": item.id, "path": item.source_path or item.original_filename, "error": item.latest_error}
+                for item in self.failed
+            ],
+            "skipped": [item.to_json() for item in self.skipped],
+        }
+
+    def print(self) -> None:
+        """The report for a person."""
+        for item in self.skipped:
+            output.out.print(f"[yellow]skipped[/yellow] {escape(item.path)}: {escape(item.reason)}")
+        output.print_failed(self.failed)
+        parts = [f"{len(self.ready)} ready"]
+        parts += [f"{len(self.waiting)} queued"] if self.waiting else []
+        parts += [f"{len(self.duplicates)} already there"] if self.duplicates else []
+        parts += [f"{len(self.failed)} failed"] if self.failed else []
+        parts += [f"{len(self.skipped)} skipped"] if self.skipped else []
+        output.out.print(", ".join(parts) + ".")
+
+
+def _files(paths: Iterable[Path], skipped: list[Skipped]) -> Iterator[tuple[Path, str]]:
+    """Every file with its path as the user will know it: below the folder that was named, else its own name."""
+    for path in paths:
+        if not path.is_dir():
+            yield path, path.name
+            continue
+        for folder, names, files in os.walk(path):
+            names[:] = sorted(name for name in names if not name.startswith("."))
+            for name in sorted(files):
+                file = Path(folder) / name
+                relative = file.relative_to(path).as_posix()
+                if name.startswith("."):
+                    skipped.append(Skipped(relative, "hidden file"))
+                elif file.is_symlink():
+                    skipped.append(Skipped(relative, "symbolic link"))
+                else:
+                    yield file, relative
+
+
+def _copy_for_upload(file: Path, folder: Path, max_bytes: int) -> StoredUpload:
+    """Copy a file into the upload folder while hashing it. Raises KnowledgeError or OSError."""
+    if not file.is_file():
+        raise KnowledgeError("INVALID_UPLOAD", "This is not a regular file.")
+    if file.stat().st_size > max_bytes:
+        raise KnowledgeError("PAYLOAD_TOO_LARGE")
+    handle, name = tempfile.mkstemp(dir=folder)
+    try:
+        with file.open("rb") as source, os.fdopen(handle, "wb") as target:
+            shutil.copyfileobj(source, target, 1 << 20)
+        with Path(name).open("rb") as copied:
+            digest = hashlib.file_digest(copied, "sha256").hexdigest()
+            size_bytes = os.fstat(copied.fileno()).st_size
+        if size_bytes == 0:
+            raise KnowledgeError("INVALID_UPLOAD", "This file is empty.")
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return StoredUpload(Path(name), file.name, size_bytes, digest)
+
+
+async def _collection_id(services: Services, wanted: str | None) -> str | None:
+    if wanted is None:
+        return None
+    after = None
+    while True:
+        items, after = await services.library.list_collections(100, after)
+        for item in items:
+            if wanted == item.id or wanted.casefold() == item.name.casefold():
+                return item.id
+        if after is None:
+            break
+    if wanted.startswith("col_"):
+        raise KnowledgeError("COLLECTION_NOT_FOUND")
+    return (await services.library.create_collection(wanted, None)).id
+
+
+class _Watch:
+    """Follows queued documents until each is ready or failed, moving a progress bar."""
+
+    def __init__(self, services: Services, report: IngestReport, bar: Progress, task: TaskID) -> None:
+        self._services = services
+        self._report = report
+        self._bar = bar
+        self.task = task
+        self.pending: set[str] = set()
+
+    async def settle(self, until: int) -> None:
+        """Wait until no more than `until` documents are unfinished."""
+        while True:
+            await self._collect()
+            if len(self.pending) <= until:
+                return
+            await asyncio.sleep(_POLL_S)
+
+    async def _collect(self) -> None:
+        found = await self._services.library.get_documents(self.pending)
+        for document_id in list(self.pending):
+            document = found.get(document_id)
+            if document is not None and (document.status in _UNFINISHED or document.progress is not None):
+                continue
+            self.pending.discard(document_id)
+            self._bar.advance(self.task)
+            if document is None:
+                self._report.skipped.append(Skipped(document_id, "deleted meanwhile"))
+            elif document.latest_error is not None:
+                self._report.failed.append(document)
+            else:
+                self._report.ready.append(document.id)
+
+
+def _progress(quiet: bool) -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=output.err,
+        disable=quiet or not output.err.is_terminal,
+        transient=True,
+    )
+
+
+async def _with_worker(services: Services, work: asyncio.Task[None], run_worker: bool) -> None:
+    """See `work` through, with a worker in this process unless a server has one."""
+    if not run_worker:
+        await work
+        return
+    worker = asyncio.create_task(services.worker.run())
+    try:
+        done, _ = await asyncio.wait({work, worker}, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        work.cancel()
+        await services.worker.stop()
+        with suppress(asyncio.CancelledError):
+            await worker
+
+
+async def ingest_paths(
+    services: Services, paths: list[Path], collection: str | None, metadata: Metadata | None, *, wait: bool, quiet: bool
+) -> IngestReport:
+    """Add files and folders.
+
+    Without a running server this process does the work; with one, its worker does, and this process only waits.
+
+    Args:
+        collection: name or id; a name that does not exist yet makes a collection.
+        wait: False returns as soon as everything is in the queue (a server, or the next ingest, does the work).
+        quiet: no progress bar.
+    """
+    report = IngestReport()
+    collection_id = await _collection_id(services, collection)
+    files = list(_files(paths, report.skipped))
+    serving = find_server(services.settings.data_dir) is not None
+    with _progress(quiet) as bar:
+        watch = _Watch(services, report, bar, bar.add_task("Ingesting", total=len(files)))
+
+        async def add_all() -> None:
+            for file, source_path in files:
+                if not await _add(services, file, source_path, collection_id, metadata, report, watch):
+                    bar.advance(watch.task)
+                if wait and len(watch.pending) >= _QUEUE_AHEAD:
+                    await watch.settle(_QUEUE_AHEAD // 2)
+            if wait:
+                await watch.settle(0)
+            else:
+                report.waiting.extend(sorted(watch.pending))
+
+        await _with_worker(services, asyncio.create_task(add_all()), run_worker=wait and not serving)
+    return report
+
+
+async def _add(
+    services: Services,
+    file: Path,
+    source_path: str,
+    collection_id: str | None,
+    metadata: Metadata | None,
+    report: IngestReport,
+    watch: _Watch,
+) -> bool:
+    """Queue one file; False when it was skipped or is there already."""
+    library = services.library
+    try:
+        library.check_extension(file.name)
+        upload = await asyncio.to_thread(
+            _copy_for_upload, file, library.upload_dir(), services.settings.max_upload_bytes
+        )
+        receipt = await library.upload(upload, collection_id, metadata, source_path=source_path)
+    except KnowledgeError as error:
+        report.skipped.append(Skipped(source_path, str(error)))
+        return False
+    except OSError as error:
+        report.skipped.append(Skipped(source_path, f"cannot be read: {error.strerror}"))
+        return False
+    if receipt.duplicate:
+        report.duplicates.append(receipt.document_id)
+        return False
+    watch.pending.add(receipt.document_id)
+    return True
+
+
+async def reindex_documents(services: Services, document_ids: list[str] | None, *, quiet: bool) -> IngestReport:
+    """Queue documents (None: all of them) to be indexed again from their originals, and see it through."""
+    report = IngestReport()
+    with _progress(quiet) as bar:
+        watch = _Watch(services, report, bar, bar.add_task("Reindexing", total=None))
+
+        async def queue_all() -> None:
+            if document_ids is None:
+                watch.pending.update(await services.library.reindex_all())
+            else:
+                for document_id in document_ids:
+                    await services.library.reindex_document(document_id)
+                    watch.pending.add(document_id)
+            bar.update(watch.task, total=len(watch.pending))
+            await watch.settle(0)
+
+        serving = find_server(services.settings.data_dir) is not None
+        await _with_worker(services, asyncio.create_task(queue_all()), run_worker=not serving)
+    return report

@@ -1,0 +1,126 @@
+"""Running the HTTP server, and finding one that runs already on a data directory."""
+
+import fcntl
+import json
+import os
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+import uvicorn
+from fastapi import FastAPI
+
+from mcp_knowledge.errors import StartupError
+from mcp_knowledge.settings import Settings
+
+GRACEFUL_SHUTDOWN_S = 10
+_BACKLOG = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class RunningServer:
+    """A server at work on a data directory."""
+
+    url: str
+    pid: int
+
+
+def find_server(data_dir: Path) -> RunningServer | None:
+    """The server that runs on this data directory, None when there is none."""
+    try:
+        with (data_dir / "server.lock").open("r") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                data = json.loads((data_dir / "server.json").read_text())
+                return RunningServer(data["url"], data["pid"])
+    except (OSError, ValueError, KeyError):
+        return None  # no lock file, or a server that is only just starting
+    return None
+
+
+@contextmanager
+def server_lock(data_dir: Path) -> Iterator[None]:
+    """Hold the data directory for one server. The lock dies with the process, however it ends. Raises StartupError."""
+    data_dir.mkdir(parents=True, exist_ok=True)
+    with (data_dir / "server.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            running = find_server(data_dir)
+            where = f" at {running.url} (process {running.pid})" if running else ""
+            raise StartupError(
+                f"A server{where} already uses this data directory. Stop it, or choose another DATA_DIR."
+            ) from None
+        yield
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A listening socket. Raises StartupError."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise StartupError(
+            f"Cannot listen on {host}:{port} ({error.strerror}). "
+            "Stop the program that uses it, or set PORT to another one."
+        ) from None
+    listener.setblocking(False)
+    return listener
+
+
+class _Server(uvicorn.Server):
+    """Uvicorn, telling when it listens, and ending event streams as soon as it is asked to stop."""
+
+    def __init__(self, config: uvicorn.Config, on_listening: Callable[[], None], on_stop: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_listening = on_listening
+        self._on_stop = on_stop
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._on_listening()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._on_stop()
+        super().handle_exit(sig, frame)
+
+
+def serve(app: FastAPI, settings: Settings, announce: Callable[[str], None]) -> None:
+    """Serve until SIGTERM or SIGINT; `announce` gets the address once requests are answered. Raises StartupError."""
+    with server_lock(settings.data_dir), bind(settings.host, settings.port) as listener:
+        port = listener.getsockname()[1]
+        url = f"http://{f'[{settings.host}]' if ':' in settings.host else settings.host}:{port}"
+        note = settings.data_dir / "server.json"
+
+        def on_listening() -> None:
+            temporary = note.with_suffix(".tmp")
+            temporary.write_text(json.dumps({"url": url, "pid": os.getpid()}))
+            temporary.replace(note)
+            announce(url)
+
+        config = uvicorn.Config(
+            app,
+            http="httptools",
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=GRACEFUL_SHUTDOWN_S,
+        )
+        server = _Server(config, on_listening, lambda: app.state.services.events.close())
+        try:
+            server.run(sockets=[listener])
+        finally:
+            note.unlink(missing_ok=True)
+        if not server.started:
+            raise StartupError("The service could not start; the log above says why.")

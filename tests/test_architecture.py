@@ -1,0 +1,64 @@
+"""The layering that the architecture page promises, read from the imports."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src" / "mcp_knowledge"
+PACKAGE = "mcp_knowledge"
+
+# What each layer may import of the project itself (beside its own modules).
+ALLOWED = {
+    "domain": {"domain", "errors"},
+    "services": {"services", "domain", "ports", "errors", "settings"},
+    "adapters": {"adapters", "domain", "ports", "errors", "settings"},
+    "interfaces": {"interfaces", "services", "domain", "ports", "errors", "settings", "__init__"},
+    "errors": set(),
+    "settings": set(),
+    "ports": {"domain"},
+}
+COMMAND_LINE = "interfaces/cli"  # the console script starts the composition root
+
+
+def project_imports(path: Path) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            names = [node.module] if node.module != PACKAGE else [f"{PACKAGE}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        for name in names:
+            if name.split(".")[0] == PACKAGE:
+                part = name.split(".")[1]
+                found.add("__init__" if part == "__version__" else part)
+    return found
+
+
+def third_party_imports(path: Path) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            found.add(node.module.split(".")[0])
+        elif isinstance(node, ast.Import):
+            found.update(alias.name.split(".")[0] for alias in node.names)
+    return found
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_a_module_imports_only_what_its_layer_may(path: Path) -> None:
+    relative = path.relative_to(SOURCE).as_posix()
+    layer = relative.split("/")[0].removesuffix(".py")
+    if layer in ("app", "__init__", "__main__"):
+        return
+    allowed = ALLOWED[layer] | ({"app", "adapters"} if relative.startswith(COMMAND_LINE) else set())
+    assert project_imports(path) <= allowed
+
+
+@pytest.mark.parametrize("path", sorted((SOURCE / "domain").rglob("*.py")), ids=lambda path: path.name)
+def test_the_domain_needs_no_library_but_regex(path: Path) -> None:
+    import sys
+
+    assert third_party_imports(path) <= set(sys.stdlib_module_names) | {"regex", PACKAGE}
