@@ -1,0 +1,70 @@
+"""Templates to pages, and the addresses of static files."""
+
+import hashlib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.responses import HTMLResponse
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.responses import Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
+
+from mcp_knowledge import __version__
+from mcp_knowledge.interfaces.web import wording
+
+HERE = Path(__file__).parent
+STATIC = HERE / "static"
+
+
+@cache
+def static_url(name: str) -> str:
+    """The address of a static file. It changes with the file's content, so a browser may keep what it has for ever."""
+    digest = hashlib.sha256((STATIC / name).read_bytes()).hexdigest()[:10]
+    return f"/static/{name}?v={digest}"
+
+
+class _StaticFiles(StaticFiles):
+    """Files that a versioned address may keep for a year, and that any other address asks about again."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        response = await super().get_response(path, scope)
+        versioned = b"v=" in scope["query_string"]
+        response.headers["Cache-Control"] = "public, max-age=31536000, immutable" if versioned else "no-cache"
+        return response
+
+
+def mount_static(app: FastAPI) -> None:
+    """Serve the stylesheet, scripts and icon at `/static`."""
+    app.mount("/static", _StaticFiles(directory=STATIC), name="static")
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals.update(static_url=static_url, version=__version__)
+    environment.filters.update(wording.FILTERS)
+    return environment
+
+
+TEMPLATES = _environment()
+
+
+def render(request: Request, template: str, status_code: int = 200, **context: Any) -> HTMLResponse:
+    """A page from a template of `templates/`.
+
+    Args:
+        request: the request; templates see it as `request`, and its path marks the current entry of the navigation.
+        template: the file's name.
+        status_code: the HTTP status.
+        context: the names that the template uses.
+    """
+    html = TEMPLATES.get_template(template).render(request=request, path=request.url.path, **context)
+    return HTMLResponse(html, status_code, headers={"Cache-Control": "private, no-cache"})

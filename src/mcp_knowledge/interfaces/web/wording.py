@@ -1,0 +1,183 @@
+"""Facts in plain English: sizes, ages, places, states, and what to do about a failure."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from mcp_knowledge.domain.blocks import SourceLocation
+from mcp_knowledge.domain.documents import Document, Progress, Stage, now_ms
+from mcp_knowledge.interfaces import wire
+
+STAGES: dict[Stage, str] = {
+    "queued": "Waiting",
+    "parsing": "Reading the file",
+    "chunking": "Cutting passages",
+    "embedding": "Learning the meaning",
+    "indexing": "Filing",
+}
+
+# What a person can do about each way a document can fail; codes without an entry need no advice.
+NEXT_STEPS = {
+    "DOCUMENT_NEEDS_OCR": "Its pages are pictures. Run it through text recognition (OCR), then upload the result.",
+    "DOCUMENT_ENCRYPTED": "Save a copy without the password, then upload that.",
+    "DOCUMENT_UNSUPPORTED_FORMAT": "Save it as PDF, Word, Markdown, HTML, CSV, JSON or plain text, then upload that.",
+    "DOCUMENT_RESOURCE_LIMIT": "Split it into smaller files, or raise the limits in the settings.",
+    "DOCUMENT_MALFORMED": "It may be damaged, or its ending may not fit its content. Open it in its own program, save it again and upload that.",
+    "DOCUMENT_EMPTY": "There is nothing to search in it.",
+    "PAYLOAD_TOO_LARGE": "Split it into smaller files, or raise MAX_UPLOAD_BYTES in the settings.",
+    "INGESTION_TIMEOUT": "Try again; if it happens twice, split the file.",
+    "INGESTION_FAILED": "Try again; the log says more.",
+    "INVALID_UPLOAD": "The file is empty or did not arrive whole. Choose it again.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """How a document stands, ready to show. `kind` picks the colour; `done` of `total` is None where there is nothing to count."""
+
+    kind: str
+    label: str
+    done: int | None = None
+    total: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why something failed, and what to do next (may be empty)."""
+
+    code: str
+    reason: str
+    next_step: str
+
+
+def size(count: int) -> str:
+    """A number of bytes: `812 B`, `14 kB`, `1.3 MB` (powers of 1,000, as file managers count)."""
+    if count < 1000:
+        return f"{count} B"
+    value = float(count)
+    for unit in ("kB", "MB", "GB"):
+        value /= 1000
+        if value < 999.5 or unit == "GB":
+            break
+    return f"{value:.1f} {unit}" if value < 9.95 else f"{value:,.0f} {unit}"
+
+
+def number(value: int) -> str:
+    """An integer with thousands separated."""
+    return f"{value:,}"
+
+
+def count(value: int, one: str, many: str | None = None) -> str:
+    """A number with its noun: `1 passage`, `1,204 passages`."""
+    return f"{value:,} {one if value == 1 else many or one + 's'}"
+
+
+def age(milliseconds: int) -> str:
+    """How long ago a moment was, in one unit. Past a month: its date."""
+    seconds = max(0, now_ms() - milliseconds) // 1000
+    if seconds < 60:
+        return "just now"
+    for unit, span, end in (("min", 60, 3600), ("h", 3600, 86_400), ("day", 86_400, 30 * 86_400)):
+        if seconds < end:
+            value = seconds // span
+            return f"{value} {unit}{'s' if unit == 'day' and value != 1 else ''} ago"
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%-d %b %Y")
+
+
+def moment(milliseconds: int) -> str:
+    """A moment to the minute, in UTC."""
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def place(location: SourceLocation) -> str:
+    """Where a passage stands in its file: `Page 3`, `Sheet Costs, B2:F40`, `Characters 120–840`. Empty when nothing is known."""
+    parts: list[str] = []
+    if location.page_start is not None:
+        last = location.page_end or location.page_start
+        parts.append(f"Page {location.page_start}" if last == location.page_start else f"Pages {location.page_start}–{last}")
+    if location.slide is not None:
+        parts.append(f"Slide {location.slide}")
+    if location.sheet is not None:
+        parts.append(f"Sheet {location.sheet}")
+    if location.cell_range is not None:
+        parts.append(location.cell_range)
+    if location.section is not None:
+        parts.append(location.section)
+    if location.char_start is not None and location.char_end is not None:
+        parts.append(f"Characters {location.char_start:,}–{location.char_end:,}")
+    return " · ".join(parts)
+
+
+def _working(progress: Progress | None) -> State:
+    if progress is None:
+        return State("working", STAGES["queued"])
+    label = STAGES[progress.stage]
+    return State("working", label, progress.done, progress.total) if progress.total > 1 else State("working", label)
+
+
+def state(document: Document) -> State:
+    """How a document stands now."""
+    if document.status == "ready":
+        return State("ready", "Ready")
+    if document.status == "failed":
+        return State("failed", "Failed")
+    if document.status == "pending":
+        return State("waiting", STAGES["queued"])
+    return _working(document.progress)
+
+
+def update_state(document: Document) -> State | None:
+    """How the newer revision of a ready document comes along; None when none is in the making."""
+    if document.status == "ready" and document.progress is not None:
+        return _working(document.progress)
+    return None
+
+
+def failure(error: str | None) -> Failure | None:
+    """A stored `CODE: message` taken apart, with advice; None when there is none."""
+    if not error:
+        return None
+    code, _, reason = error.partition(": ")
+    return Failure(code, reason or code, NEXT_STEPS.get(code, ""))
+
+
+def flat(metadata: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Metadata as (dotted path, text) pairs, in order."""
+    for key, value in metadata.items():
+        if isinstance(value, dict) and value:
+            yield from flat(value, f"{prefix}{key}.")
+        elif isinstance(value, str):
+            yield prefix + key, value
+        elif isinstance(value, list) and all(isinstance(item, str) for item in value):
+            yield prefix + key, ", ".join(value)
+        else:
+            yield prefix + key, json.dumps(value, ensure_ascii=False)
+
+
+def score(value: float) -> str:
+    """A score to three significant digits, never in powers of ten."""
+    return f"{value:.4f}" if abs(value) < 0.1 else f"{value:.3f}" if abs(value) < 10 else f"{value:.1f}"
+
+
+def milliseconds(value: float) -> str:
+    """A duration: `0.31 ms`, `4.2 ms`, `120 ms`."""
+    return f"{value:.2f} ms" if value < 1 else f"{value:.1f} ms" if value < 100 else f"{value:,.0f} ms"
+
+
+FILTERS: dict[str, Callable[..., Any]] = {
+    "age": age,
+    "counted": count,
+    "failure": failure,
+    "flat": flat,
+    "milliseconds": milliseconds,
+    "moment": moment,
+    "number": number,
+    "place": place,
+    "score": score,
+    "size": size,
+    "state": state,
+    "timestamp": wire.timestamp,
+    "update_state": update_state,
+}
