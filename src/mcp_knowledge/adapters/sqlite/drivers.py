@@ -1,0 +1,142 @@
+"""One connection, two drivers on the same file: `apsw` (the default) and `libsql`. Their differences stay here."""
+
+import importlib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import apsw
+
+from mcp_knowledge.errors import KnowledgeError
+
+DriverName = Literal["sqlite", "libsql"]
+Row = tuple[Any, ...]
+BUSY_TIMEOUT_MS = 5000
+# libsql waits for a lock holding the GIL, which would stop the whole process: it gives up soon and we wait outside.
+_LIBSQL_BUSY_TIMEOUT_S = 0.02
+_STATEMENT_CACHE = 200
+
+
+class DatabaseBusyError(Exception):
+    """Another connection holds the lock that this statement needs."""
+
+
+class DatabaseFault(Exception):
+    """The database failed for a reason that is no client's: a broken file, a full disk, a wrong statement."""
+
+
+class DamagedFileError(DatabaseFault):
+    """The file is not a database, or is a broken one."""
+
+
+class Connection(Protocol):
+    """One open connection, used by one thread at a time. Statements commit by themselves outside BEGIN … COMMIT."""
+
+    def execute(self, sql: str, params: Sequence[Any] = ()) -> Iterator[Row]:
+        """Run one statement with `?` parameters; its rows."""
+        ...
+
+    def executemany(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Run one statement that returns nothing once per row of parameters."""
+        ...
+
+    def close(self) -> None:
+        """Close; a second call does nothing."""
+        ...
+
+
+def connect(driver: DriverName, path: Path) -> Connection:
+    """Open the file with the named driver, creating it when it is missing.
+
+    Raises:
+        DatabaseFault: the file cannot be opened, or the driver is not installed.
+    """
+    return _LibsqlConnection(path) if driver == "libsql" else _ApswConnection(path)
+
+
+class _ApswConnection:
+    def __init__(self, path: Path) -> None:
+        try:
+            self._connection = apsw.Connection(str(path), statementcachesize=_STATEMENT_CACHE)
+        except apsw.Error as error:
+            raise _apsw_error(error) from error
+        self._connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+
+    def execute(self, sql: str, params: Sequence[Any] = ()) -> Iterator[Row]:
+        try:
+            return iter(self._connection.execute(sql, params).fetchall())
+        except apsw.Error as error:
+            raise _apsw_error(error) from error
+
+    def executemany(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
+        try:
+            self._connection.executemany(sql, rows)
+        except apsw.Error as error:
+            raise _apsw_error(error) from error
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def _apsw_error(error: apsw.Error) -> Exception:
+    if isinstance(error, apsw.BusyError | apsw.LockedError):
+        return DatabaseBusyError(str(error))
+    if isinstance(error, apsw.NotADBError | apsw.CorruptError):
+        return DamagedFileError(str(error))
+    if isinstance(error, apsw.FullError):
+        return _disk_full()
+    return DatabaseFault(f"{type(error).__name__}: {error}")
+
+
+class _LibsqlConnection:
+    def __init__(self, path: Path) -> None:
+        try:
+            libsql = importlib.import_module("libsql")
+        except ImportError as error:
+            raise DatabaseFault("The libsql driver is not installed: pip install 'mcp-knowledge[libsql]'.") from error
+        try:
+            self._connection: Any = libsql.connect(
+                str(path), timeout=_LIBSQL_BUSY_TIMEOUT_S, isolation_level=None, _check_same_thread=False
+            )
+        except ValueError as error:
+            raise _libsql_error(error) from error
+
+    def execute(self, sql: str, params: Sequence[Any] = ()) -> Iterator[Row]:
+        try:
+            return iter(self._open().execute(sql, tuple(params)).fetchall() or ())
+        except ValueError as error:
+            raise _libsql_error(error) from error
+
+    def executemany(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
+        connection = self._open()
+        try:
+            for row in rows:
+                connection.execute(sql, tuple(row))
+        except ValueError as error:
+            raise _libsql_error(error) from error
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _open(self) -> Any:
+        if self._connection is None:  # the package itself would panic
+            raise DatabaseFault("The connection is closed.")
+        return self._connection
+
+
+def _libsql_error(error: ValueError) -> Exception:
+    """Every failure of the package is a bare ValueError: SQLite's own sentences tell them apart."""
+    text = str(error)
+    if "is locked" in text:
+        return DatabaseBusyError(text)
+    if "not a database" in text or "malformed" in text:
+        return DamagedFileError(text)
+    if "disk is full" in text:
+        return _disk_full()
+    return DatabaseFault(text)
+
+
+def _disk_full() -> KnowledgeError:
+    return KnowledgeError("SERVICE_UNAVAILABLE", "The disk is full. Nothing was changed.")
