@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: serve test test-fast lint lock docs install install-test clean
+.PHONY: serve test test-fast lint lock docs screenshots install install-test clean
 
 serve: $(VENV)/.runtime
 	$(BIN)/mcp-knowledge serve
@@ -21,6 +21,29 @@ $(VENV)/.runtime: requirements/runtime.txt requirements/build.txt pyproject.toml
 $(VENV)/.test: $(VENV)/.runtime requirements/test.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/test.txt
 	touch $@
+
+# Everything: style, types, freshness of the docs, and every test. A test whose tools are missing here says so and is skipped.
+test: lint
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+# What is worth running at every change.
+test-fast: $(VENV)/.test
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+lint: $(VENV)/.test
+	$(BIN)/ruff format --check --quiet src tests benchmarks scripts
+	$(BIN)/ruff check --quiet src tests benchmarks scripts
+	$(BIN)/mypy
+	$(BIN)/python scripts/docs.py --check
+
+docs: $(VENV)/.test
+	$(BIN)/python scripts/docs.py
+
+screenshots: $(VENV)/.test
+	$(BIN)/python scripts/screenshots.py
+
+clean:
+	rm -rf $(VENV) dist build
 
 # Recompile the pinned, hashed requirements from pyproject.toml, for every platform at once (needs uv).
 lock:

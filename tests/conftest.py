@@ -25,6 +25,13 @@ FINISH_S = 60.0
 POLL_S = 0.02
 
 
+def missing_tool(reason: str) -> None:
+    """Skip the test where a tool is not installed, or fail it where all must run (`REQUIRE_ALL_TESTS`)."""
+    if os.environ.get("REQUIRE_ALL_TESTS"):
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
 def wait_until(condition: Callable[[], Any], timeout_s: float = FINISH_S, what: str = "the condition") -> Any:
     """Poll until the condition is truthy and return its value; fail the test when time runs out."""
     deadline = time.monotonic() + timeout_s
