@@ -69,7 +69,7 @@ def number(value: int) -> str:
     return f"{value:,}"
 
 
-def count(value: int, one: str, many: str | None = None) -> str:
+def counted(value: int, one: str, many: str | None = None) -> str:
     """A number with its noun: `1 passage`, `1,204 passages`."""
     return f"{value:,} {one if value == 1 else many or one + 's'}"
 
@@ -168,7 +168,7 @@ def milliseconds(value: float) -> str:
 
 FILTERS: dict[str, Callable[..., Any]] = {
     "age": age,
-    "counted": count,
+    "counted": counted,
     "failure": failure,
     "flat": flat,
     "milliseconds": milliseconds,

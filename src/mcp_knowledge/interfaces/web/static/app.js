@@ -1,5 +1,7 @@
 // Loaded on every page: small comforts that nothing depends on.
 
+import { localizeTimes } from "./times.js";
+
 const typing = (target) => target.closest("input, textarea, select, [contenteditable]") !== null;
 
 document.addEventListener("keydown", (event) => {
@@ -10,12 +12,5 @@ document.addEventListener("keydown", (event) => {
   field.focus();
   field.select();
 });
-
-// The server shows ages, which need no time zone; the exact moment is told in the reader's own.
-export function localizeTimes(root = document) {
-  for (const time of root.querySelectorAll("time[datetime]")) {
-    time.title = new Date(time.dateTime).toLocaleString();
-  }
-}
 
 localizeTimes();

@@ -1,0 +1,184 @@
+"""The list of documents, and one document with its passages."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse
+
+from mcp_knowledge.domain.documents import Document, DocumentStatus
+from mcp_knowledge.errors import KnowledgeError
+from mcp_knowledge.interfaces.web import notices
+from mcp_knowledge.interfaces.web.errors import PageRoute
+from mcp_knowledge.interfaces.web.templating import render
+from mcp_knowledge.ports import DocumentQuery, DocumentSort, Position
+from mcp_knowledge.services import Services
+
+PAGE_DOCUMENTS = 50
+PAGE_PASSAGES = 50
+
+# What the filter offers, in the words of the page; `working` stands for both states before an outcome.
+STATUS_FILTERS: dict[str, tuple[DocumentStatus, ...]] = {
+    "all": (),
+    "ready": ("ready",),
+    "working": ("pending", "processing"),
+    "failed": ("failed",),
+}
+SORTS: dict[str, tuple[DocumentSort, bool]] = {  # name → field, descending
+    "newest": ("createdAt", True),
+    "changed": ("updatedAt", True),
+    "title": ("title", False),
+    "largest": ("sizeBytes", True),
+}
+_AFTER = re.compile(r"(doc_[0-9a-z]{1,64})~(.{0,2000})", re.DOTALL)
+_LARGEST_INTEGER = 2**63 - 1
+
+router = APIRouter(include_in_schema=False, route_class=PageRoute)
+
+
+@dataclass(frozen=True, slots=True)
+class ListView:
+    """What the list shows, read from its address; unknown values fall back to the default."""
+
+    status: str
+    sort: str
+    search: str
+    collection_id: str | None
+    after: Position | None
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether some documents are left out."""
+        return self.status != "all" or bool(self.search) or self.collection_id is not None
+
+    def query(self) -> DocumentQuery:
+        """The view as the store's query."""
+        field, descending = SORTS[self.sort]
+        return DocumentQuery(
+            collection_id=self.collection_id,
+            statuses=STATUS_FILTERS[self.status],
+            search=self.search or None,
+            sort=field,
+            descending=descending,
+            limit=PAGE_DOCUMENTS,
+            after=self.after,
+        )
+
+    def address(self, **changes: Any) -> str:
+        """The address of this view with some values changed, from its first page unless `after` is given."""
+        values = {"search": self.search, "status": self.status, "sort": self.sort, "collection": self.collection_id}
+        values |= changes
+        defaults = {"status": "all", "sort": "newest"}
+        kept = {name: value for name, value in values.items() if value and value != defaults.get(name)}
+        return f"/?{urlencode(kept)}" if kept else "/"
+
+
+def services_of(request: Request) -> Services:
+    """The use cases of the running service."""
+    services: Services = request.app.state.services
+    return services
+
+
+def _position(text: str, sort: str) -> Position | None:
+    """Where a page goes on, from its address. Raises INVALID_CURSOR."""
+    if not text:
+        return None
+    match = _AFTER.fullmatch(text)
+    if match is None:
+        raise KnowledgeError("INVALID_CURSOR")
+    document_id, value = match.groups()
+    if sort == "title":
+        return Position(value, document_id)
+    if not (value.isascii() and value.isdecimal()) or len(value) > 19 or int(value) > _LARGEST_INTEGER:
+        raise KnowledgeError("INVALID_CURSOR")
+    return Position(int(value), document_id)
+
+
+def list_view(request: Request) -> ListView:
+    """Read the list's address."""
+    values = request.query_params
+    status, sort = values.get("status", "all"), values.get("sort", "newest")
+    sort = sort if sort in SORTS else "newest"
+    return ListView(
+        status=status if status in STATUS_FILTERS else "all",
+        sort=sort,
+        search=values.get("search", "").replace("\0", "").strip()[:500],
+        collection_id=values.get("collection") or None,
+        after=_position(values.get("after", ""), sort),
+    )
+
+
+async def _collection_names(services: Services, documents: list[Document]) -> dict[str, str]:
+    wanted = {item.collection_id for item in documents if item.collection_id}
+    names: dict[str, str] = {}
+    for collection_id in wanted:
+        try:
+            names[collection_id] = (await services.library.get_collection(collection_id)).name
+        except KnowledgeError:
+            continue
+    return names
+
+
+@router.get("/")
+async def documents_page(request: Request) -> HTMLResponse:
+    """Every document, newest first, with how it stands; the place to add and remove them."""
+    services = services_of(request)
+    view = list_view(request)
+    items, after = await services.library.list_documents(view.query())
+    numbers = await services.status.document_counts()
+    counts = {
+        name: sum(numbers.get(status, 0) for status in statuses or ("ready", "pending", "processing", "failed"))
+        for name, statuses in STATUS_FILTERS.items()
+    }
+    return render(
+        request,
+        "documents.html",
+        view=view,
+        items=items,
+        counts=counts,
+        collections=await _collection_names(services, items),
+        next_address=after and view.address(after=f"{after.id}~{after.value}"),
+        notice=notices.read(request),
+        accept=",".join(f".{item}" for item in sorted(services.library.accepted_extensions)),
+        max_bytes=services.settings.max_upload_bytes,
+    )
+
+
+async def _first_sequence(services: Services, request: Request) -> tuple[int, str | None]:
+    """The first passage to show, and the id of the one that a link asked for."""
+    chunk_id = request.query_params.get("passage")
+    if chunk_id:
+        try:
+            found = (await services.library.chunk_with_neighbours(chunk_id[:100]))[0]
+        except KnowledgeError:
+            return 0, None  # the document changed since the link was made: show it from its start
+        return found.sequence // PAGE_PASSAGES * PAGE_PASSAGES, found.id
+    text = request.query_params.get("from", "1")
+    first = int(text) if text.isascii() and text.isdecimal() and len(text) < 9 else 1
+    return max(0, first - 1), None
+
+
+@router.get("/documents/{document_id}")
+async def document_page(request: Request, document_id: str) -> HTMLResponse:
+    """One document: how it stands, where it came from, and the passages that search can find."""
+    services = services_of(request)
+    library = services.library
+    document = await library.get_document(document_id)
+    revisions = await library.list_revisions(document_id)
+    first, wanted = await _first_sequence(services, request)
+    chunks, after = await library.list_chunks(document_id, PAGE_PASSAGES, first - 1)
+    return render(
+        request,
+        "document.html",
+        document=document,
+        revision=next((item for item in revisions if item.current), revisions[0] if revisions else None),
+        revisions=revisions,
+        collections=await _collection_names(services, [document]),
+        chunks=chunks,
+        wanted=wanted,
+        previous_from=max(1, first + 1 - PAGE_PASSAGES) if first else None,
+        next_from=None if after is None else after + 2,
+        notice=notices.read(request),
+    )
