@@ -3,8 +3,13 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from mcp_knowledge.domain.blocks import NormalizedDocument, block_to_json
 from mcp_knowledge.domain.documents import Collection, Document, Job, Revision, StoredChunk
 from mcp_knowledge.domain.search import Hit, Ranking, SearchResult, SideCandidate
+from mcp_knowledge.ports import Event
+from mcp_knowledge.services.catalog import CatalogPage
+from mcp_knowledge.services.library import UploadReceipt
+from mcp_knowledge.services.catalog import CatalogPage
 
 Json = dict[str, Any]
 
@@ -62,6 +67,39 @@ def document(item: Document) -> Json:
         "createdAt": timestamp(item.created_at_ms),
         "updatedAt": timestamp(item.updated_at_ms),
     }
+
+
+def receipt(item: UploadReceipt) -> Json:
+    """What became of an upload."""
+    return {"id": item.document_id, "status": item.status, "revision": item.revision, "duplicate": item.duplicate}
+
+
+def normalized(item: NormalizedDocument) -> Json:
+    """A normalized document; `title` is left out when the file states none."""
+    title = {} if item.title is None else {"title": item.title}
+    return {**title, "metadata": item.metadata, "blocks": [block_to_json(block) for block in item.blocks]}
+
+
+def catalog_page(item: CatalogPage) -> Json:
+    """A page of the catalog with the chosen fields, or that nothing has changed."""
+    version = {"corpusVersion": f"generation:{item.generation}"}
+    if item.documents is None:
+        return {**version, "unchanged": True}
+    cursor = {} if item.next_cursor is None else {"nextCursor": item.next_cursor}
+    items = []
+    for entry in item.documents:
+        values = document(entry) | {"revisionId": entry.current_revision_id}
+        if entry.status == "deleting":  # for a reader of the catalog it is gone already
+            values["status"] = "deleted"
+        items.append({name: values[name] for name in item.fields})
+    return {**version, "items": items, **cursor}
+
+
+def event(item: Event) -> Json:
+    """What a change is about, as REST shows it."""
+    if isinstance(item.data, Document):
+        return document(item.data)
+    return job(item.data) if isinstance(item.data, Job) else item.data
 
 
 def revision(item: Revision) -> Json:
@@ -215,3 +253,27 @@ def search_result(result: SearchResult, explain: bool) -> Json:
             },
         }
     return data
+
+
+def catalog_page(page: CatalogPage) -> Json:
+    """A page of the document catalog, or only that nothing has changed."""
+    version = f"generation:{page.generation}"
+    if page.documents is None:
+        return {"corpusVersion": version, "unchanged": True}
+    data: Json = {"corpusVersion": version, "items": [_catalog_item(item, page.fields) for item in page.documents]}
+    if page.next_cursor is not None:
+        data["nextCursor"] = page.next_cursor
+    return data
+
+
+def _catalog_item(item: Document, fields: tuple[str, ...]) -> Json:
+    values = {
+        "id": item.id,
+        "revisionId": item.current_revision_id,
+        "title": item.title,
+        "sourcePath": item.source_path,
+        "metadata": item.metadata,
+        "status": "deleted" if item.status == "deleting" else item.status,
+        "updatedAt": timestamp(item.updated_at_ms),
+    }
+    return {name: values[name] for name in fields}

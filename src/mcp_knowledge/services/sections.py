@@ -34,7 +34,7 @@ class Selection:
         return sum(end - first for first, end in self.ranges)
 
     def run_at(self, place: int) -> tuple[int, int]:
-        """The block index at a place, and how many selected blocks follow each other from there; (0, 0) past the end."""
+        """The block index at a place, and how many selected blocks follow one another there; (0, 0) past the end."""
         for first, end in self.ranges:
             if place < end - first:
                 return first + place, end - first - place
