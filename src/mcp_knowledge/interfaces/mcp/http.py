@@ -36,7 +36,7 @@ class _Refused(Exception):
 class McpEndpoint:
     """The ASGI application behind `/mcp`. Host and Origin are checked before, for REST and the dashboard alike.
 
-    It refuses what is no MCP request itself, with a JSON body: the SDK would answer in plain text or with an empty body,
+    What is no MCP request is refused here, with a JSON body: the SDK would answer in plain text or with an empty body,
     echo its own validation messages, and keep a GET open without ever sending anything.
 
     Args:
