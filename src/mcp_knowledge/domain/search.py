@@ -52,7 +52,10 @@ class SearchRequest:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One side's find. `score` is the side's own (cosine, or BM25 with higher = better); lists are best first, rank = index + 1."""
+    """One side's find; lists are best first, rank = index + 1.
+
+    `score` is the side's own: cosine, or BM25 turned so that higher is better.
+    """
 
     chunk_no: int
     chunk_id: str
@@ -70,7 +73,10 @@ class Contributions:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Why a hit stands where it does. Ranks start at 1; None = that side did not find it."""
+    """Why a hit stands where it does. Ranks start at 1; None = that side did not find it.
+
+    `normalized_scores` has each side's score brought to 0..1 over its pool, under relative fusion only.
+    """
 
     final_rank: int
     contributions: Contributions
@@ -81,6 +87,7 @@ class Ranking:
     fusion_score: float | None = None
     lexical_match_mode: MatchMode | None = None
     chunk_rank: int | None = None
+    normalized_scores: Contributions | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,18 +133,19 @@ class Timings:
 
 @dataclass(frozen=True, slots=True)
 class SideCandidate:
-    """One side's candidate as an explanation lists it."""
+    """One side's candidate as an explanation lists it; `normalized_score` (0..1) under relative fusion only."""
 
     chunk_id: str
     document_id: str
     rank: int
     score: float
     match_mode: MatchMode | None = None
+    normalized_score: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class QueryReading:
-    """How the lexical side understood the query: its tokens, both passes in words, and the stop words the fallback dropped."""
+    """How the lexical side understood the query: its tokens, both passes in words, the stop words that were dropped."""
 
     tokens: tuple[str, ...]
     exact: str
