@@ -1,5 +1,6 @@
 """MCP over Streamable HTTP: every request stands alone, every answer is JSON."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -49,16 +50,33 @@ class McpEndpoint:
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """Answer requests while this is open."""
+        """Answer requests while this is open.
+
+        The SDK's part lives in a task of its own, for it must end in the task where it began, and a host may open and
+        close its lifespan in different ones.
+        """
+        started, stop = asyncio.Event(), asyncio.Event()
+        task = asyncio.create_task(self._hold(started, stop))
+        opening = asyncio.create_task(started.wait())
+        try:
+            await asyncio.wait((task, opening), return_when=asyncio.FIRST_COMPLETED)
+            if not started.is_set():
+                await task  # raises what went wrong
+            yield
+        finally:
+            opening.cancel()
+            stop.set()
+            await task
+
+    async def _hold(self, started: asyncio.Event, stop: asyncio.Event) -> None:
         manager = StreamableHTTPSessionManager(
             self._server, json_response=True, stateless=True, max_request_body_size=MAX_BODY_BYTES
         )
         async with manager.run():
             self._manager = manager
-            try:
-                yield
-            finally:
-                self._manager = None
+            started.set()
+            await stop.wait()
+            self._manager = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
