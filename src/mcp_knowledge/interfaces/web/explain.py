@@ -78,7 +78,9 @@ def _bars(hit: Hit, mode: SearchMode, best: float) -> list[Bar]:
 def _vector_reason(ranking: Ranking) -> str:
     if ranking.vector_rank is None:
         return "Not among the passages closest in meaning."
-    closeness = "" if ranking.vector_score is None else f" (similarity {score(ranking.vector_score)}; 1 would be the same)"
+    closeness = (
+        "" if ranking.vector_score is None else f" (similarity {score(ranking.vector_score)}; 1 would be the same)"
+    )
     return f"Place {ranking.vector_rank} among the passages closest in meaning{closeness}."
 
 
@@ -100,7 +102,8 @@ def _fusion_reason(result: SearchResult, ranking: Ranking, rrf_k: int) -> str:
     if result.request.fusion == "rrf":
         vector, lexical = (_side_formula(rank, rrf_k) for rank in (ranking.vector_rank, ranking.lexical_rank))
         return f"{vector} for meaning + {lexical} for words = {total}"
-    return f"{score(shares.vector)} for meaning + {score(shares.lexical)} for words = {total}, where each side's best is worth 0.5"
+    parts = f"{score(shares.vector)} for meaning + {score(shares.lexical)} for words = {total}"
+    return f"{parts}, where the best of each side is worth 0.5"
 
 
 def _reasons(result: SearchResult, hit: Hit, rrf_k: int) -> list[tuple[str, str]]:
@@ -115,7 +118,9 @@ def _reasons(result: SearchResult, hit: Hit, rrf_k: int) -> list[tuple[str, str]
     if hit.matched_terms:
         reasons.append(("Matched", ", ".join(hit.matched_terms)))
     if ranking.chunk_rank is not None:
-        reasons.append(("Document", f"Shown by its best passage, which is number {ranking.chunk_rank} of all passages."))
+        reasons.append(
+            ("Document", f"Shown by its best passage, which is number {ranking.chunk_rank} of all passages.")
+        )
     return reasons
 
 
@@ -134,7 +139,7 @@ def hits(result: SearchResult, rrf_k: int) -> list[ExplainedHit]:
 
 
 def lanes(timings: Timings, mode: SearchMode) -> list[Bar]:
-    """The stages on a time line: meaning in the first lane, words in the second since both run at once, the end below both.
+    """The stages on a time line: meaning in the first lane, words, at the same time, in the second, the end below.
 
     The stages' own beginnings are not measured: each is drawn after the one it waits for.
     """
@@ -153,5 +158,7 @@ def lanes(timings: Timings, mode: SearchMode) -> list[Bar]:
     for kind, name, start, length, lane in stages:
         if kind not in left_out and length > 0:
             label = f"{name}: {milliseconds(length)}"
-            bars.append(Bar(kind, round(start / total * BAR_WIDTH, 2), round(length / total * BAR_WIDTH, 2), label, lane))
+            bars.append(
+                Bar(kind, round(start / total * BAR_WIDTH, 2), round(length / total * BAR_WIDTH, 2), label, lane)
+            )
     return bars

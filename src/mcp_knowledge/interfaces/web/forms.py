@@ -1,4 +1,4 @@
-"""What the pages' forms do, so that everything works without scripts: upload, delete, read again. Each ends in a redirect."""
+"""What the pages' forms do, so that everything works without scripts. Each ends in a redirect."""
 
 from urllib.parse import quote
 

@@ -24,7 +24,7 @@ NEXT_STEPS = {
     "DOCUMENT_ENCRYPTED": "Save a copy without the password, then upload that.",
     "DOCUMENT_UNSUPPORTED_FORMAT": "Save it as PDF, Word, Markdown, HTML, CSV, JSON or plain text, then upload that.",
     "DOCUMENT_RESOURCE_LIMIT": "Split it into smaller files, or raise the limits in the settings.",
-    "DOCUMENT_MALFORMED": "It may be damaged, or its ending may not fit its content. Open it in its own program, save it again and upload that.",
+    "DOCUMENT_MALFORMED": "It may be damaged, or not what its name says. Open it, save it again, upload that.",
     "DOCUMENT_EMPTY": "There is nothing to search in it.",
     "PAYLOAD_TOO_LARGE": "Split it into smaller files, or raise MAX_UPLOAD_BYTES in the settings.",
     "INGESTION_TIMEOUT": "Try again; if it happens twice, split the file.",
@@ -35,7 +35,10 @@ NEXT_STEPS = {
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How a document stands, ready to show. `kind` picks the colour; `done` of `total` is None where there is nothing to count."""
+    """How a document stands, ready to show.
+
+    `kind` picks the colour; `done` and `total` are None where there is nothing to count.
+    """
 
     kind: str
     label: str
@@ -92,11 +95,13 @@ def moment(milliseconds: int) -> str:
 
 
 def place(location: SourceLocation) -> str:
-    """Where a passage stands in its file: `Page 3`, `Sheet Costs, B2:F40`, `Characters 120–840`. Empty when nothing is known."""
+    """Where a passage stands in its file: `Page 3`, `Sheet Costs · B2:F40`, `Characters 120–840`; else empty."""
     parts: list[str] = []
     if location.page_start is not None:
         last = location.page_end or location.page_start
-        parts.append(f"Page {location.page_start}" if last == location.page_start else f"Pages {location.page_start}–{last}")
+        parts.append(
+            f"Page {location.page_start}" if last == location.page_start else f"Pages {location.page_start}–{last}"
+        )
     if location.slide is not None:
         parts.append(f"Slide {location.slide}")
     if location.sheet is not None:
@@ -133,6 +138,13 @@ def update_state(document: Document) -> State | None:
     if document.status == "ready" and document.progress is not None:
         return _working(document.progress)
     return None
+
+
+def tells_more(document: Document) -> bool:
+    """Whether the file's name says anything that the title does not."""
+    stem = document.original_filename.removesuffix(f".{document.extension}")
+    letters = ["".join(char for char in text.casefold() if char.isalnum()) for text in (stem, document.title)]
+    return letters[0] != letters[1]
 
 
 def failure(error: str | None) -> Failure | None:
@@ -178,6 +190,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "score": score,
     "size": size,
     "state": state,
+    "tells_more": tells_more,
     "timestamp": wire.timestamp,
     "update_state": update_state,
 }
