@@ -1,0 +1,84 @@
+"""Formats whose readers misbehave: the sandbox's tests let parser processes load this registry."""
+
+import ctypes
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+from mcp_knowledge.adapters.parsers.registry import Format, Registry
+from mcp_knowledge.adapters.parsers.source import Source
+from mcp_knowledge.domain.blocks import NormalizedDocument, Paragraph
+
+
+class Panic(BaseException):
+    pass
+
+
+def parse(source: Source) -> NormalizedDocument:
+    text = source.data.decode()
+    match source.extension:
+        case "sleep":
+            Path(text).unlink(missing_ok=True)  # tells the test that it has begun
+            time.sleep(3600)
+        case "spin":
+            while True:
+                pass
+        case "hog":
+            held = []
+            while True:
+                held.append(bytearray(8 * 1024 * 1024))
+        case "nativehog":
+            os.write(2, b"memory allocation of 4294967296 bytes failed\n")
+            os.abort()
+        case "crash":
+            ctypes.string_at(1)
+        case "crashonce":
+            marker = Path(text)
+            if marker.exists():
+                marker.unlink()
+                os.kill(os.getpid(), signal.SIGSEGV)
+        case "exit":
+            os._exit(3)
+        case "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "panic":
+            raise Panic
+        case "bug":
+            raise ZeroDivisionError
+        case "deep":
+            return parse(source)
+        case "noise":
+            print("noise on stdout " * 10_000)
+            sys.stderr.write("noise on stderr " * 100_000)
+        case "garbage":
+            for descriptor in range(3, 16):
+                try:
+                    os.write(descriptor, b"\x00\x00\x00\x02{]")
+                except OSError:
+                    continue
+        case "huge":
+            text = "word " * 2_000_000
+        case "many":
+            return NormalizedDocument(None, {}, tuple(Paragraph(f"Paragraph {n} {text}") for n in range(20_000)))
+        case "write":
+            Path(text).write_text("x" * 100)
+        case "pid":
+            text = str(os.getpid())
+        case "env":
+            text = " ".join(sorted(os.environ)) + " ."
+        case "stdin":
+            text = f"read {len(os.read(0, 10))}"
+        case "surrogate":
+            text = "lone \ud800 surrogate and \x07 bell"
+        case "unreadable":
+            raise OSError(5, "Input/output error", "/etc/secret")
+    return NormalizedDocument(None, {}, (Paragraph(text),))
+
+
+_NAMES = (
+    "sleep spin hog nativehog crash crashonce exit killed panic bug deep noise garbage huge many write pid env stdin "
+    "surrogate unreadable ok"
+)
+HOSTILE = Registry([Format("hostile", "7", __name__, dict.fromkeys(_NAMES.split(), "text/plain"))])

@@ -1,0 +1,233 @@
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_knowledge.adapters.parsers.sandbox import SandboxedParser
+from mcp_knowledge.domain.blocks import Paragraph
+from mcp_knowledge.errors import KnowledgeError
+from mcp_knowledge.ports import Parser
+from mcp_knowledge.settings import load_settings
+
+HOSTILE = "hostile_formats:HOSTILE"
+MakeParser = Callable[..., SandboxedParser]
+
+
+@pytest.fixture
+async def make_parser() -> AsyncIterator[MakeParser]:
+    made: list[SandboxedParser] = []
+
+    def make(files_per_worker: int = 100, registry: str = HOSTILE, **settings: Any) -> SandboxedParser:
+        parser = SandboxedParser(load_settings(**settings), registry, files_per_worker)
+        made.append(parser)
+        return parser
+
+    yield make
+    for parser in made:
+        await parser.close()
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., Path]:
+    def file(name: str, text: str = "some text") -> Path:
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+
+    return file
+
+
+async def code_of(parser: Parser, path: Path) -> str:
+    with pytest.raises(KnowledgeError) as caught:
+        await parser.parse(path, path.name)
+    return caught.value.code
+
+
+async def text_of(parser: Parser, path: Path) -> str:
+    parsed = await parser.parse(path, path.name)
+    (block,) = parsed.document.blocks
+    assert isinstance(block, Paragraph)
+    return block.text
+
+
+async def test_a_file_is_parsed_and_the_result_names_the_parser(
+    make_parser: MakeParser, write: Callable[..., Path]
+) -> None:
+    parser: Parser = make_parser()
+    parsed = await parser.parse(write("a.ok", "hello"), "a.ok")
+    assert parsed.document.blocks == (Paragraph("hello"),)
+    assert (parsed.parser_name, parsed.parser_version) == parser.current_version("ok") == ("hostile", "7")
+    assert parsed.detected_mime_type == "text/plain"
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("a.hog", "DOCUMENT_RESOURCE_LIMIT"),
+        ("a.nativehog", "DOCUMENT_RESOURCE_LIMIT"),
+        ("a.deep", "DOCUMENT_RESOURCE_LIMIT"),
+        ("a.huge", "DOCUMENT_RESOURCE_LIMIT"),
+        ("a.crash", "DOCUMENT_MALFORMED"),
+        ("a.exit", "DOCUMENT_MALFORMED"),
+        ("a.panic", "DOCUMENT_MALFORMED"),
+        ("a.bug", "DOCUMENT_MALFORMED"),
+        ("a.killed", "INGESTION_FAILED"),
+        ("a.garbage", "INGESTION_FAILED"),
+        ("a.unreadable", "INGESTION_FAILED"),
+        ("a.unknown", "DOCUMENT_UNSUPPORTED_FORMAT"),
+    ],
+)
+async def test_a_failing_parser_fails_that_file_only(
+    make_parser: MakeParser, write: Callable[..., Path], name: str, code: str
+) -> None:
+    parser = make_parser(parser_memory_bytes=300 * 1024 * 1024)
+    assert await code_of(parser, write(name)) == code
+    assert await text_of(parser, write("after.ok", "still works")) == "still works"
+
+
+@pytest.mark.parametrize("name", ["a.sleep", "a.spin"])
+async def test_a_hanging_parser_is_killed_at_the_wall_clock_limit(
+    make_parser: MakeParser, write: Callable[..., Path], name: str
+) -> None:
+    parser = make_parser(parser_timeout_ms=300)
+    assert await code_of(parser, write(name)) == "INGESTION_TIMEOUT"
+    assert parser.worker_pids == frozenset()
+    assert await text_of(parser, write("after.ok", "still works")) == "still works"
+
+
+async def test_a_crash_that_a_fresh_process_does_not_repeat_is_no_fault_of_the_file(
+    make_parser: MakeParser, write: Callable[..., Path], tmp_path: Path
+) -> None:
+    # A worker may not create files, but it may remove one: that is how this one remembers that it crashed already.
+    marker = tmp_path / "crash-once"
+    marker.touch()
+    assert await text_of(make_parser(), write("a.crashonce", str(marker))) == str(marker)
+
+
+async def test_a_missing_file_is_a_fault_of_ours(make_parser: MakeParser, tmp_path: Path) -> None:
+    assert await code_of(make_parser(), tmp_path / "gone.ok") == "INGESTION_FAILED"
+
+
+async def test_a_worker_killed_from_outside_fails_its_file_with_a_retried_code(
+    make_parser: MakeParser, write: Callable[..., Path], tmp_path: Path
+) -> None:
+    parser = make_parser()
+    marker = tmp_path / "begun"
+    marker.touch()
+    task = asyncio.create_task(code_of(parser, write("a.sleep", str(marker))))
+    await until(lambda: not marker.exists())
+    (pid,) = parser.worker_pids
+    os.kill(pid, signal.SIGKILL)
+    assert await task == "INGESTION_FAILED"
+    assert await text_of(parser, write("after.ok", "still works")) == "still works"
+
+
+async def test_an_idle_worker_that_died_is_replaced_without_a_failure(
+    make_parser: MakeParser, write: Callable[..., Path]
+) -> None:
+    parser = make_parser()
+    pid = int(await text_of(parser, write("a.pid")))
+    os.kill(pid, signal.SIGKILL)
+    assert int(await text_of(parser, write("a.pid"))) != pid
+
+
+async def test_one_worker_serves_many_files_and_is_replaced_after_its_share(
+    make_parser: MakeParser, write: Callable[..., Path]
+) -> None:
+    parser = make_parser(files_per_worker=3)
+    path = write("a.pid")
+    pids = [await text_of(parser, path) for _ in range(7)]
+    assert [pids.count(pid) for pid in dict.fromkeys(pids)] == [3, 3, 1]
+    assert not is_running(int(pids[0]))
+
+
+async def test_a_worker_is_replaced_after_a_failure_but_not_after_a_plain_verdict(
+    make_parser: MakeParser, write: Callable[..., Path]
+) -> None:
+    parser = make_parser()
+    first = await text_of(parser, write("a.pid"))
+    assert await code_of(parser, write("empty.ok", "  ")) == "DOCUMENT_EMPTY"
+    assert await text_of(parser, write("a.pid")) == first
+    assert await code_of(parser, write("a.bug")) == "DOCUMENT_MALFORMED"
+    assert await text_of(parser, write("a.pid")) != first
+
+
+async def test_files_are_parsed_side_by_side_in_as_many_processes_as_configured(
+    make_parser: MakeParser, write: Callable[..., Path]
+) -> None:
+    parser = make_parser(worker_concurrency=3)
+    paths = [write(f"{n}.many", str(n)) for n in range(9)]
+    parsed = await asyncio.gather(*(parser.parse(path, path.name) for path in paths))
+    for n, result in enumerate(parsed):
+        assert len(result.document.blocks) == 20_000
+        assert result.document.blocks[19_999] == Paragraph(f"Paragraph 19999 {n}")
+    assert len(parser.worker_pids) <= 3
+
+
+async def test_a_cancelled_parse_leaves_no_process(
+    make_parser: MakeParser, write: Callable[..., Path], tmp_path: Path
+) -> None:
+    parser = make_parser()
+    marker = tmp_path / "begun"
+    marker.touch()
+    task = asyncio.create_task(parser.parse(write("a.sleep", str(marker)), "a.sleep"))
+    await until(lambda: not marker.exists())
+    (pid,) = parser.worker_pids
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not is_running(pid)
+    assert parser.worker_pids == frozenset()
+    assert await text_of(parser, write("after.ok", "still works")) == "still works"
+
+
+async def test_what_a_library_prints_does_not_disturb_the_answers(
+    make_parser: MakeParser, write: Callable[..., Path], capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert await text_of(make_parser(), write("a.noise", "quiet")) == "quiet"
+    captured = capfd.readouterr()
+    assert captured.out == captured.err == ""
+
+
+async def test_the_worker_knows_no_secrets_cannot_write_files_and_cannot_read_the_requests(
+    make_parser: MakeParser, write: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SERVER_SECRET", "a secret of the server")
+    parser = make_parser()
+    assert "SERVER_SECRET" not in await text_of(parser, write("a.env"))
+    assert await text_of(parser, write("a.stdin")) == "read 0"
+    target = tmp_path / "written.txt"
+    assert await code_of(parser, write("a.write", str(target))) == "INGESTION_FAILED"
+    assert not target.exists() or target.read_text() == ""
+
+
+async def test_text_that_no_database_takes_is_cleaned(make_parser: MakeParser, write: Callable[..., Path]) -> None:
+    assert await text_of(make_parser(), write("a.surrogate")) == "lone   surrogate and   bell"
+
+
+async def test_closing_ends_every_process(make_parser: MakeParser, write: Callable[..., Path]) -> None:
+    parser = make_parser(worker_concurrency=2)
+    await asyncio.gather(*(parser.parse(write(f"{n}.many"), f"{n}.many") for n in range(2)))
+    pids = parser.worker_pids
+    assert len(pids) == 2
+    await parser.close()
+    assert not any(map(is_running, pids))
+    assert parser.worker_pids == frozenset()
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not condition():  # noqa: ASYNC110 - another process makes it true
+            await asyncio.sleep(0.005)
+
+
+def is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
