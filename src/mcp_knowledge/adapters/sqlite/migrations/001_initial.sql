@@ -27,8 +27,9 @@ CREATE TABLE index_versions (
     embedding_model TEXT NOT NULL,
     embedding_dimensions INTEGER NOT NULL,
     embedding_version TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,               -- of the embedding model
     UNIQUE (parser_name, parser_version, chunker_name, chunker_version,
-            embedding_model, embedding_dimensions, embedding_version)
+            embedding_model, embedding_dimensions, embedding_version, fingerprint)
 );
 
 -- original_filename … sha256 are copies from the current revision (or the newest, before the first is ready):
@@ -83,11 +84,13 @@ CREATE TABLE revisions (
 CREATE UNIQUE INDEX revisions_document ON revisions (document_no, number);
 CREATE INDEX revisions_sha256 ON revisions (sha256);
 
--- The normalized document of a current revision: its head (title, metadata, outline) …
+-- The normalized document of a current revision: what it says of itself …
 CREATE TABLE revision_heads (
     revision_no INTEGER PRIMARY KEY REFERENCES revisions ON DELETE CASCADE,
     block_count INTEGER NOT NULL,
-    head BLOB NOT NULL                       -- zlib over JSON
+    title TEXT,
+    metadata TEXT,                           -- JSON object; NULL is {}
+    outline BLOB                             -- its headings, zlib over a JSON array of [block, level, text]; NULL is []
 );
 -- … and its blocks, in segments of neighbours, so that a page reads only what it shows.
 CREATE TABLE revision_blocks (
@@ -133,16 +136,17 @@ CREATE TABLE vector_changes (
     document_no INTEGER NOT NULL UNIQUE
 );
 
--- A document's metadata, flattened for filters: see scope.py for what the rows mean.
+-- A document's metadata, flattened for filters: domain/filters.py says what the rows mean.
 CREATE TABLE metadata_values (
     document_no INTEGER NOT NULL REFERENCES documents,
     path TEXT NOT NULL,
     kind TEXT NOT NULL,
-    text TEXT,
+    text TEXT NOT NULL,
     number NUMERIC
 );
 CREATE INDEX metadata_values_document ON metadata_values (document_no);
-CREATE INDEX metadata_values_path ON metadata_values (path, kind, text, number);
+CREATE INDEX metadata_values_text ON metadata_values (path, kind, text, document_no);
+CREATE INDEX metadata_values_number ON metadata_values (path, kind, number, document_no) WHERE number IS NOT NULL;
 
 CREATE TABLE jobs (
     job_no INTEGER PRIMARY KEY AUTOINCREMENT,

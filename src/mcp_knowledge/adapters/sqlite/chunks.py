@@ -1,0 +1,59 @@
+"""Reading chunks. Only those of searchable documents are ever given out."""
+
+import hashlib
+import json
+
+from mcp_knowledge.adapters.sqlite.drivers import Connection, Row
+from mcp_knowledge.adapters.sqlite.sql import first_row, json_list, to_json
+from mcp_knowledge.domain.blocks import SourceLocation
+from mcp_knowledge.domain.documents import StoredChunk
+
+_COLUMNS = (
+    """c.chunk_no, d.id, r.id, c.id, c.sequence, c.content, c.heading_path, c.location, c.token_count, c.metadata"""
+)
+_JOINS = """JOIN documents d ON d.document_no = c.document_no AND d.searchable = 1
+    JOIN revisions r ON r.revision_no = c.revision_no"""
+_SELECT = f"SELECT {_COLUMNS} FROM chunks c {_JOINS}"
+
+
+def _chunk_from(row: Row) -> StoredChunk:
+    return StoredChunk(
+        *row[:6],
+        heading_path=tuple(json.loads(row[6])),
+        location=SourceLocation.from_json(json.loads(row[7])),
+        token_count=row[8],
+        content_hash=hashlib.sha256(row[5].encode()).hexdigest(),
+        metadata=json.loads(row[9]) if row[9] else {},
+    )
+
+
+def list_chunks(connection: Connection, document_id: str, limit: int, after_sequence: int) -> list[StoredChunk]:
+    """A page by sequence."""
+    sql = f"{_SELECT} WHERE d.id = ? AND c.sequence > ? ORDER BY c.sequence LIMIT ?"
+    return [_chunk_from(row) for row in connection.execute(sql, (document_id, after_sequence, limit))]
+
+
+def get_chunks(connection: Connection, chunk_nos: list[int]) -> dict[int, StoredChunk]:
+    """Those that are still searchable."""
+    sql = f"SELECT {_COLUMNS} FROM json_each(?) n CROSS JOIN chunks c ON c.chunk_no = n.value {_JOINS}"
+    return {row[0]: _chunk_from(row) for row in connection.execute(sql, (json_list(chunk_nos),))}
+
+
+def find_chunk(connection: Connection, chunk_id: str) -> StoredChunk | None:
+    """By public id; of documents with equal bytes, the oldest one's."""
+    row = first_row(connection, f"{_SELECT} WHERE c.id = ? ORDER BY c.document_no LIMIT 1", (chunk_id,))
+    return _chunk_from(row) if row else None
+
+
+def chunk_range(connection: Connection, document_id: str, first: int, last: int) -> list[StoredChunk]:
+    """By sequence, both ends included."""
+    sql = f"{_SELECT} WHERE d.id = ? AND c.sequence BETWEEN ? AND ? ORDER BY c.sequence"
+    return [_chunk_from(row) for row in connection.execute(sql, (document_id, first, last))]
+
+
+def section_chunks(connection: Connection, document_id: str, heading_path: tuple[str, ...]) -> list[StoredChunk]:
+    """Chunks whose heading path begins with this one: its JSON is the same up to the closing bracket or a comma."""
+    path = to_json(list(heading_path))
+    inside = path[:-1] + "," if heading_path else "["
+    sql = f"{_SELECT} WHERE d.id = ? AND (c.heading_path = ? OR substr(c.heading_path, 1, ?) = ?) ORDER BY c.sequence"
+    return [_chunk_from(row) for row in connection.execute(sql, (document_id, path, len(inside), inside))]

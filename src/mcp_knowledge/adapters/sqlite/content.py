@@ -1,0 +1,102 @@
+"""Normalized documents: blocks in compressed segments of neighbours, so that a page reads no more than it shows."""
+
+import json
+import zlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from mcp_knowledge.adapters.sqlite.drivers import Connection
+from mcp_knowledge.adapters.sqlite.sql import clean, first_row, to_json
+from mcp_knowledge.domain.blocks import Block, Heading, NormalizedDocument, block_from_json, block_to_json
+from mcp_knowledge.ports import BlockPage, OutlineEntry
+
+_SEGMENT_CHARS = 16_384  # of JSON: a page of 32,000 characters touches three segments
+
+Segment = tuple[int, bytes]  # number of its first block, compressed blocks
+PackedDocument = tuple[int, str | None, str | None, bytes | None, list[Segment]]
+
+
+def pack(document: NormalizedDocument) -> PackedDocument:
+    """Block count, title, metadata, outline and segments as they are stored. Needs no database."""
+    outline = [(i, block.level, block.text) for i, block in enumerate(document.blocks) if isinstance(block, Heading)]
+    return (
+        len(document.blocks),
+        None if document.title is None else clean(document.title),
+        to_json(document.metadata) if document.metadata else None,
+        zlib.compress(to_json(outline).encode()) if outline else None,
+        list(_segments(document.blocks)),
+    )
+
+
+def _segments(blocks: Sequence[Block]) -> Iterator[Segment]:
+    first, parts, chars = 0, [], 0
+    for i, block in enumerate(blocks):
+        parts.append(to_json(block_to_json(block)))
+        chars += len(parts[-1])
+        if chars >= _SEGMENT_CHARS or i == len(blocks) - 1:
+            yield first, zlib.compress(f"[{','.join(parts)}]".encode())
+            first, parts, chars = i + 1, [], 0
+
+
+def write_content(connection: Connection, revision_no: int, packed: PackedDocument) -> None:
+    """Store a revision's normalized document."""
+    *head, segments = packed
+    connection.execute("INSERT INTO revision_heads VALUES (?, ?, ?, ?, ?)", (revision_no, *head))
+    connection.executemany(
+        "INSERT INTO revision_blocks VALUES (?, ?, ?)", ((revision_no, *segment) for segment in segments)
+    )
+
+
+def remove_content(connection: Connection, document_no: int) -> None:
+    """Drop the normalized documents of all revisions of a document."""
+    for table in ("revision_blocks", "revision_heads"):
+        connection.execute(
+            f"DELETE FROM {table} WHERE revision_no IN (SELECT revision_no FROM revisions WHERE document_no = ?)",
+            (document_no,),
+        )
+
+
+def block_page(connection: Connection, revision_id: str, first: int, limit: int) -> BlockPage | None:
+    """Blocks first … first + limit − 1, as far as there are any."""
+    row = _head(connection, revision_id, "h.revision_no, h.block_count, h.title, h.metadata")
+    if row is None:
+        return None
+    revision_no, total, title, metadata = row
+    blocks = tuple(_blocks(connection, revision_no, first, limit))
+    return BlockPage(first, total, blocks, title, json.loads(metadata) if metadata else {})
+
+
+def normalized(connection: Connection, revision_id: str) -> NormalizedDocument | None:
+    """The whole normalized document."""
+    row = _head(connection, revision_id, "h.revision_no, h.block_count, h.title, h.metadata")
+    if row is None:
+        return None
+    revision_no, total, title, metadata = row
+    blocks = tuple(_blocks(connection, revision_no, 0, total))
+    return NormalizedDocument(title, json.loads(metadata) if metadata else {}, blocks)
+
+
+def outline(connection: Connection, revision_id: str) -> list[OutlineEntry] | None:
+    """The headings, in order."""
+    row = _head(connection, revision_id, "h.outline")
+    if row is None:
+        return None
+    return [OutlineEntry(*entry) for entry in json.loads(zlib.decompress(row[0]))] if row[0] else []
+
+
+def _head(connection: Connection, revision_id: str, columns: str) -> tuple[Any, ...] | None:
+    sql = f"SELECT {columns} FROM revision_heads h JOIN revisions r ON r.revision_no = h.revision_no WHERE r.id = ?"
+    return first_row(connection, sql, (revision_id,))
+
+
+def _blocks(connection: Connection, revision_no: int, first: int, limit: int) -> Iterator[Block]:
+    rows = connection.execute(
+        """SELECT first_block, blocks FROM revision_blocks
+           WHERE revision_no = ?1 AND first_block < ?2 AND first_block >=
+               (SELECT max(first_block) FROM revision_blocks WHERE revision_no = ?1 AND first_block <= ?3)
+           ORDER BY first_block""",
+        (revision_no, first + limit, first),
+    )
+    for start, packed in rows:
+        blocks = json.loads(zlib.decompress(packed))
+        yield from map(block_from_json, blocks[max(0, first - start) : first + limit - start])

@@ -1,0 +1,188 @@
+"""Rows of documents: reading, creating, changing, taking out of sight."""
+
+from typing import Any
+
+from mcp_knowledge.adapters.sqlite import job_rows, lexicon
+from mcp_knowledge.adapters.sqlite.collections import collection_number
+from mcp_knowledge.adapters.sqlite.drivers import Connection, Row
+from mcp_knowledge.adapters.sqlite.metadata import effective_metadata, write_metadata_values
+from mcp_knowledge.adapters.sqlite.sql import (
+    ACTIVE,
+    GONE,
+    first_row,
+    fold_key,
+    json_list,
+    note_vector_change,
+    raise_generation,
+    to_json,
+)
+from mcp_knowledge.domain.documents import Document, Metadata, Progress, now_ms
+from mcp_knowledge.errors import KnowledgeError
+from mcp_knowledge.ports import NewDocument, Unset
+
+SELECT = f"""
+    SELECT d.id, c.id, r.id, d.revision, d.title, d.original_filename, d.mime_type, d.extension, d.size_bytes, d.sha256,
+           d.status, d.metadata, d.properties, d.source_path, d.source_url, d.chunk_count, d.latest_error,
+           j.job_no, j.stage, j.done, j.total, d.created_at_ms, d.updated_at_ms
+    FROM documents d
+    LEFT JOIN collections c ON c.collection_no = d.collection_no
+    LEFT JOIN revisions r ON r.revision_no = d.current_revision_no
+    LEFT JOIN jobs j ON j.document_no = d.document_no AND j.status IN {ACTIVE} AND j.kind = 'ingest'
+"""
+
+
+_PURGED_TABLES = (  # what refers to others first
+    "chunk_vectors",
+    "chunks",
+    "revision_blocks",
+    "revision_heads",
+    "metadata_values",
+    "jobs",
+    "revisions",
+    "documents",
+    "index_versions",
+)
+
+
+def document_from(row: Row) -> Document:
+    """A row of `SELECT` as a document."""
+    progress = None if row[17] is None else Progress(row[18] or "queued", row[19], row[20])
+    return Document(
+        *row[:9],
+        sha256=row[9].hex(),
+        status=row[10],
+        metadata=effective_metadata(row[11], row[12]),
+        source_path=row[13],
+        source_url=row[14],
+        chunk_count=row[15],
+        latest_error=row[16],
+        progress=progress,
+        created_at_ms=row[21],
+        updated_at_ms=row[22],
+    )
+
+
+def get_document(connection: Connection, document_id: str) -> Document | None:
+    """A live document."""
+    row = first_row(connection, f"{SELECT} WHERE d.id = ? AND d.status NOT IN {GONE}", (document_id,))
+    return document_from(row) if row else None
+
+
+def get_documents(connection: Connection, document_ids: list[str]) -> dict[str, Document]:
+    """The live ones among the ids."""
+    sql = f"{SELECT} WHERE d.id IN (SELECT value FROM json_each(?)) AND d.status NOT IN {GONE}"
+    return {row[0]: document_from(row) for row in connection.execute(sql, (json_list(document_ids),))}
+
+
+def find_by_sha256(connection: Connection, sha256: str) -> Document | None:
+    """The oldest live document whose newest revision has these bytes."""
+    row = first_row(
+        connection,
+        f"""{SELECT} WHERE d.document_no = (
+                SELECT min(x.document_no) FROM revisions s JOIN documents x ON x.newest_revision_no = s.revision_no
+                WHERE s.sha256 = ? AND x.status NOT IN {GONE})""",
+        (bytes.fromhex(sha256),),
+    )
+    return document_from(row) if row else None
+
+
+def create_document(connection: Connection, new: NewDocument) -> tuple[Document, bool]:
+    """Write document, revision and job, unless a live document has the same bytes. Raises COLLECTION_NOT_FOUND."""
+    collection_no = None if new.collection_id is None else collection_number(connection, new.collection_id)
+    if (twin := find_by_sha256(connection, new.sha256)) is not None:
+        return twin, True
+    now, sha256, metadata = now_ms(), bytes.fromhex(new.sha256), new.metadata or {}
+    row = first_row(
+        connection,
+        """INSERT INTO documents (id, collection_no, status, revision, created_at_ms, updated_at_ms, size_bytes, sha256,
+               extension, mime_type, title, title_key, original_filename, filename_key, source_path, source_url,
+               metadata)
+           VALUES (?, ?, 'pending', 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING document_no""",
+        (new.id, collection_no, now, now, new.size_bytes, sha256, new.extension, new.mime_type, new.title,
+         fold_key(new.title), new.original_filename, fold_key(new.original_filename), new.source_path, new.source_url,
+         to_json(metadata) if metadata else None),
+    )  # fmt: skip
+    assert row is not None
+    document_no = row[0]
+    row = first_row(
+        connection,
+        """INSERT INTO revisions (id, document_no, number, created_at_ms, size_bytes, sha256, extension, mime_type,
+               original_filename, blob_key) VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?, ?) RETURNING revision_no""",
+        (new.revision_id, document_no, now, new.size_bytes, sha256, new.extension, new.mime_type,
+         new.original_filename, new.blob_key),
+    )  # fmt: skip
+    assert row is not None
+    connection.execute("UPDATE documents SET newest_revision_no = ? WHERE document_no = ?", (row[0], document_no))
+    write_metadata_values(connection, document_no, metadata, fresh=True)
+    job_rows.queue_job(connection, "ingest", document_no, row[0], now)
+    raise_generation(connection)
+    return _by_number(connection, document_no), False
+
+
+def update_document(
+    connection: Connection,
+    document_id: str,
+    title: str | Unset,
+    collection_id: str | Unset | None,
+    metadata: Metadata | Unset,
+) -> Document:
+    """Change what is given. Raises DOCUMENT_NOT_FOUND or COLLECTION_NOT_FOUND."""
+    document_no = live_number(connection, document_id)
+    changes: dict[str, Any] = {}
+    if not isinstance(title, Unset):
+        changes |= {"title": title, "title_key": fold_key(title), "title_by_user": 1}
+        lexicon.retitle(connection, document_no, title)
+    if not isinstance(collection_id, Unset):
+        changes["collection_no"] = None if collection_id is None else collection_number(connection, collection_id)
+    if not isinstance(metadata, Unset):
+        changes |= {"metadata": to_json(metadata) if metadata else None, "properties": None}
+        write_metadata_values(connection, document_no, metadata)
+    if changes:
+        changes["updated_at_ms"] = now_ms()
+        assignments = ", ".join(f"{column} = ?" for column in changes)
+        connection.execute(
+            f"UPDATE documents SET {assignments} WHERE document_no = ?", (*changes.values(), document_no)
+        )
+        raise_generation(connection)
+    return _by_number(connection, document_no)
+
+
+def delete_document(connection: Connection, document_id: str) -> None:
+    """Out of sight now; a job removes the rest. Raises DOCUMENT_NOT_FOUND."""
+    document_no = live_number(connection, document_id)
+    now = now_ms()
+    job_rows.cancel_jobs(connection, document_no, now)
+    connection.execute(
+        "UPDATE documents SET status = 'deleting', searchable = 0, updated_at_ms = ? WHERE document_no = ?",
+        (now, document_no),
+    )
+    note_vector_change(connection, document_no)
+    job_rows.queue_job(connection, "delete", document_no, None, now)
+    raise_generation(connection)
+
+
+def live_number(connection: Connection, document_id: str) -> int:
+    """The internal key of a live document. Raises DOCUMENT_NOT_FOUND."""
+    sql = f"SELECT document_no FROM documents WHERE id = ? AND status NOT IN {GONE}"
+    row = first_row(connection, sql, (document_id,))
+    if row is None:
+        raise KnowledgeError("DOCUMENT_NOT_FOUND")
+    return int(row[0])
+
+
+def purge_documents(connection: Connection) -> list[str]:
+    """Remove every document with all that hangs on it; the blob keys to delete."""
+    keys = [row[0] for row in connection.execute("SELECT blob_key FROM revisions")]
+    connection.execute("INSERT OR REPLACE INTO vector_changes (document_no) SELECT DISTINCT document_no FROM chunks")
+    connection.execute("INSERT INTO chunk_fts (chunk_fts) VALUES ('delete-all')")
+    for table in _PURGED_TABLES:
+        connection.execute(f"DELETE FROM {table}")
+    connection.execute("DELETE FROM meta WHERE key = 'fingerprint'")
+    raise_generation(connection)
+    return keys
+
+
+def _by_number(connection: Connection, document_no: int) -> Document:
+    row = first_row(connection, f"{SELECT} WHERE d.document_no = ?", (document_no,))
+    assert row is not None
+    return document_from(row)

@@ -1,0 +1,215 @@
+"""Rows of jobs: claiming, failing, handing back, forgetting.
+
+`visible_at_ms` is when a job may be claimed: its ready time, its retry time or the end of its lease. `attempt` only
+rises, so that it fences: handing a job back or retrying it raises `max_attempts` instead.
+"""
+
+from typing import Any
+
+from mcp_knowledge.adapters.sqlite.drivers import Connection, Row
+from mcp_knowledge.adapters.sqlite.sql import ACTIVE, GONE, first_row, json_list, raise_generation
+from mcp_knowledge.domain.documents import DocumentStatus, Job, JobKind, JobStatus, new_id, now_ms
+from mcp_knowledge.errors import ERROR_CODES, KnowledgeError
+from mcp_knowledge.ports import Position
+
+MAX_ATTEMPTS: dict[JobKind, int] = {"ingest": 3, "delete": 10}  # what a user deleted must go in the end
+KEPT_JOBS = 10_000
+_PRUNE_EVERY_JOBS = 256
+
+_SELECT = """
+    SELECT j.id, j.kind, d.id, r.id, coalesce(r.original_filename, d.original_filename), j.status, j.attempt,
+           j.max_attempts, j.worker, j.stage, j.done, j.total, j.error, j.created_at_ms, j.started_at_ms,
+           j.completed_at_ms
+    FROM jobs j JOIN documents d ON d.document_no = j.document_no LEFT JOIN revisions r ON r.revision_no = j.revision_no
+"""
+HELD = "id = ? AND attempt = ? AND status = 'running'"
+_LOST = f"INGESTION_FAILED: {ERROR_CODES['INGESTION_FAILED'].message}"  # every attempt ended with its worker
+DUE = f"""
+    SELECT job_no, document_no, kind, attempt, max_attempts FROM jobs INDEXED BY jobs_due
+    WHERE status IN {ACTIVE} AND visible_at_ms <= ? ORDER BY visible_at_ms, job_no LIMIT ?
+"""
+
+
+def claim(connection: Connection, worker: str, limit: int, lease_ms: int) -> list[Job]:
+    """Take due jobs; those that lost their last attempt's lease fail on the way."""
+    now, taken = now_ms(), list[int]()
+    while len(taken) < limit:
+        rows = list(connection.execute(DUE, (now, limit - len(taken))))
+        for job_no, document_no, kind, attempt, max_attempts in rows:
+            if attempt >= max_attempts:
+                _give_up(connection, job_no, document_no, kind, _LOST, now)
+                continue
+            connection.execute(
+                """UPDATE jobs SET status = 'running', attempt = attempt + 1, worker = ?, started_at_ms = ?,
+                       visible_at_ms = ?, stage = 'queued', done = 0, total = 0 WHERE job_no = ?""",
+                (worker, now, now + max(lease_ms, 1), job_no),
+            )
+            if kind == "ingest":
+                set_status_unless_ready(connection, document_no, "processing", now)
+            taken.append(job_no)
+        if not rows:
+            break
+    sql = f"{_SELECT} WHERE j.job_no IN (SELECT value FROM json_each(?)) ORDER BY j.job_no"
+    return [Job(*row) for row in connection.execute(sql, (json_list(taken),))]
+
+
+def fail(connection: Connection, job: Job, error: str, retry_after_ms: int | None) -> bool:
+    """End an attempt in failure, if the job is still held."""
+    row = _held(connection, job)
+    if row is None:
+        return False
+    job_no, document_no, _, attempt, max_attempts = row
+    now = now_ms()
+    if retry_after_ms is None or attempt >= max_attempts:
+        _give_up(connection, job_no, document_no, job.kind, error, now)
+        return True
+    connection.execute(
+        "UPDATE jobs SET status = 'retrying', error = ?, visible_at_ms = ?, stage = 'queued', done = 0, total = 0 "
+        "WHERE job_no = ?",
+        (error, now + retry_after_ms, job_no),
+    )
+    if job.kind == "ingest":
+        set_status_unless_ready(connection, document_no, "pending", now, error)
+    return True
+
+
+def _give_up(connection: Connection, job_no: int, document_no: int, kind: JobKind, error: str, now: int) -> None:
+    connection.execute(
+        "UPDATE jobs SET status = 'failed', error = ?, completed_at_ms = ?, stage = NULL WHERE job_no = ?",
+        (error, now, job_no),
+    )
+    if kind == "ingest":
+        set_status_unless_ready(connection, document_no, "failed", now, error)
+
+
+def release(connection: Connection, job: Job) -> bool:
+    """Queue a held job again where it stood in the line."""
+    row = _held(connection, job)
+    if row is None:
+        return False
+    connection.execute(
+        "UPDATE jobs SET status = 'queued', max_attempts = max_attempts + 1, visible_at_ms = created_at_ms, "
+        "worker = NULL, stage = 'queued', done = 0, total = 0, started_at_ms = NULL WHERE job_no = ?",
+        (row[0],),
+    )
+    if job.kind == "ingest":
+        set_status_unless_ready(connection, row[1], "pending", now_ms())
+    return True
+
+
+def retry(connection: Connection, job_id: str) -> Job:
+    """Queue a failed job again, if it would still do something."""
+    row = first_row(
+        connection,
+        f"""SELECT j.job_no, j.status, j.kind, d.document_no,
+                   d.status NOT IN {GONE} AND j.revision_no = d.newest_revision_no, d.status = 'deleting',
+                   EXISTS (SELECT 1 FROM jobs a WHERE a.document_no = d.document_no AND a.status IN {ACTIVE})
+            FROM jobs j JOIN documents d ON d.document_no = j.document_no WHERE j.id = ?""",
+        (job_id,),
+    )
+    if row is None:
+        raise KnowledgeError("JOB_NOT_FOUND")
+    job_no, status, kind, document_no, newest, deleting, busy = row
+    if status != "failed":
+        raise KnowledgeError("JOB_NOT_RETRYABLE")
+    if busy or not (newest if kind == "ingest" else deleting):
+        raise KnowledgeError("JOB_NOT_RETRYABLE", "A later change of the document has made this job pointless.")
+    now = now_ms()
+    connection.execute(
+        """UPDATE jobs SET status = 'queued', max_attempts = attempt + ?, visible_at_ms = ?, error = NULL,
+               worker = NULL, stage = 'queued', done = 0, total = 0, started_at_ms = NULL, completed_at_ms = NULL
+           WHERE job_no = ?""",
+        (MAX_ATTEMPTS[kind], now, job_no),
+    )
+    if kind == "ingest":
+        set_status_unless_ready(connection, document_no, "pending", now)
+    job = get_job(connection, job_id)
+    assert job is not None
+    return job
+
+
+def queue_job(connection: Connection, kind: JobKind, document_no: int, revision_no: int | None, now: int) -> str:
+    """Write a job that is due at once; its id."""
+    job_id = new_id("job")
+    connection.execute(
+        """INSERT INTO jobs (id, kind, document_no, revision_no, status, max_attempts, visible_at_ms, created_at_ms,
+               stage) VALUES (?, ?, ?, ?, 'queued', ?, ?, ?, 'queued')""",
+        (job_id, kind, document_no, revision_no, MAX_ATTEMPTS[kind], now, now),
+    )
+    return job_id
+
+
+def cancel_jobs(connection: Connection, document_no: int, now: int) -> None:
+    """End whatever is waiting or at work for a document; a worker that is at it can write no more."""
+    connection.execute(
+        f"UPDATE jobs SET status = 'cancelled', completed_at_ms = ?, stage = NULL "
+        f"WHERE document_no = ? AND status IN {ACTIVE}",
+        (now, document_no),
+    )
+
+
+def complete_job(connection: Connection, job_no: int, now: int) -> None:
+    """End a held job well; now and then, forget old ones."""
+    connection.execute(
+        "UPDATE jobs SET status = 'completed', completed_at_ms = ?, stage = NULL, error = NULL WHERE job_no = ?",
+        (now, job_no),
+    )
+    if job_no % _PRUNE_EVERY_JOBS == 0:
+        prune_jobs(connection, KEPT_JOBS)
+
+
+def prune_jobs(connection: Connection, kept: int) -> None:
+    """Forget all but the newest `kept` jobs; never an active one, nor the failed one of a live document."""
+    connection.execute(
+        f"""DELETE FROM jobs WHERE job_no <= (SELECT max(job_no) FROM jobs) - ? AND status NOT IN {ACTIVE} AND NOT (
+                status = 'failed' AND document_no IN (SELECT document_no FROM documents WHERE status NOT IN {GONE}))""",
+        (kept,),
+    )
+
+
+def set_status_unless_ready(
+    connection: Connection, document_no: int, status: DocumentStatus, now: int, error: str | None = None
+) -> None:
+    """Show what became of a document's job. One with a searchable revision stays ready; an error shows on both."""
+    connection.execute(
+        f"""UPDATE documents SET status = CASE WHEN current_revision_no IS NULL THEN ? ELSE status END,
+                latest_error = coalesce(?, latest_error), updated_at_ms = ?
+            WHERE document_no = ? AND status NOT IN {GONE}""",
+        (status, error, now, document_no),
+    )
+    raise_generation(connection)
+
+
+def _held(connection: Connection, job: Job) -> Row | None:
+    sql = f"SELECT job_no, document_no, revision_no, attempt, max_attempts FROM jobs WHERE {HELD}"
+    return first_row(connection, sql, (job.id, job.attempt))
+
+
+def held_numbers(connection: Connection, job: Job) -> tuple[int, int, int | None] | None:
+    """Job, document and revision number of a job that is still this worker's; None when it was lost."""
+    row = _held(connection, job)
+    return (row[0], row[1], row[2]) if row else None
+
+
+def get_job(connection: Connection, job_id: str) -> Job | None:
+    """One job."""
+    row = first_row(connection, f"{_SELECT} WHERE j.id = ?", (job_id,))
+    return Job(*row) if row else None
+
+
+def list_jobs(
+    connection: Connection, limit: int, after: Position | None, status: JobStatus | None, document_id: str | None
+) -> list[Job]:
+    """A page of jobs, newest first."""
+    conditions, params = ["true"], list[Any]()
+    if after is not None:
+        conditions.append("j.created_at_ms <= ? AND (j.created_at_ms, j.id) < (?, ?)")
+        params += [after.value, after.value, after.id]
+    if status is not None:
+        conditions.append("j.status = ?")
+        params.append(status)
+    if document_id is not None:
+        conditions.append("j.document_no = (SELECT document_no FROM documents WHERE id = ?)")
+        params.append(document_id)
+    sql = f"{_SELECT} WHERE {' AND '.join(conditions)} ORDER BY j.created_at_ms DESC, j.id DESC LIMIT ?"
+    return [Job(*row) for row in connection.execute(sql, [*params, limit])]

@@ -1,0 +1,67 @@
+"""The job queue: one table of the embedded file, claimed in the writer's transaction."""
+
+from typing import Any
+
+from mcp_knowledge.adapters.sqlite import job_rows
+from mcp_knowledge.adapters.sqlite.connection import Database
+from mcp_knowledge.adapters.sqlite.sql import ACTIVE, first_row
+from mcp_knowledge.domain.documents import Job, JobStatus, Stage, now_ms
+from mcp_knowledge.ports import Position
+
+
+class SqliteJobQueue:
+    """Durable work with leases, in the embedded file."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def claim(self, worker: str, limit: int, lease_ms: int) -> list[Job]:
+        """Take up to `limit` due jobs, oldest first."""
+        if await self._database.read(lambda c: first_row(c, job_rows.DUE, (now_ms(), 1))) is None:
+            return []  # the usual case costs no write transaction
+        return await self._database.write(lambda c: job_rows.claim(c, worker, limit, lease_ms))
+
+    async def renew(self, job: Job, lease_ms: int) -> bool:
+        """Hold the lease from now on; False when the job was lost."""
+        sql = f"UPDATE jobs SET visible_at_ms = ? WHERE {job_rows.HELD} RETURNING 1"
+        return await self._change(sql, now_ms() + lease_ms, job.id, job.attempt)
+
+    async def progress(self, job: Job, stage: Stage, done: int, total: int) -> bool:
+        """Say how far it has come; False when the job was lost."""
+        sql = f"UPDATE jobs SET stage = ?, done = ?, total = ? WHERE {job_rows.HELD} RETURNING 1"
+        return await self._change(sql, stage, done, total, job.id, job.attempt)
+
+    async def fail(self, job: Job, code: str, message: str, retry_after_ms: int | None) -> bool:
+        """Record the failure; wait for another attempt or give up. False when the job was lost."""
+        return await self._database.write(lambda c: job_rows.fail(c, job, f"{code}: {message}", retry_after_ms))
+
+    async def release(self, job: Job) -> bool:
+        """Hand the job back; it is due at once and the attempt does not count. False when the job was lost."""
+        return await self._database.write(lambda c: job_rows.release(c, job))
+
+    async def retry(self, job_id: str) -> Job:
+        """Queue a failed job again. Raises JOB_NOT_FOUND or JOB_NOT_RETRYABLE."""
+        return await self._database.write(lambda c: job_rows.retry(c, job_id))
+
+    async def get(self, job_id: str) -> Job | None:
+        """One job."""
+        return await self._database.read(lambda c: job_rows.get_job(c, job_id))
+
+    async def list(
+        self,
+        limit: int,
+        after: Position | None = None,
+        status: JobStatus | None = None,
+        document_id: str | None = None,
+    ) -> list[Job]:
+        """Newest first."""
+        return await self._database.read(lambda c: job_rows.list_jobs(c, limit, after, status, document_id))
+
+    async def next_due_ms(self) -> int | None:
+        """When the next job is due or the next lease ends."""
+        sql = f"SELECT min(visible_at_ms) FROM jobs WHERE status IN {ACTIVE}"
+        row = await self._database.read(lambda c: first_row(c, sql))
+        return row[0] if row else None
+
+    async def _change(self, sql: str, *params: Any) -> bool:
+        return await self._database.write(lambda c: first_row(c, sql, params)) is not None

@@ -1,0 +1,101 @@
+"""Rows of revisions."""
+
+from mcp_knowledge.adapters.sqlite import documents, job_rows
+from mcp_knowledge.adapters.sqlite.drivers import Connection, Row
+from mcp_knowledge.adapters.sqlite.sql import ACTIVE, first_row, fold_key, raise_generation
+from mcp_knowledge.domain.documents import Document, IndexVersions, Job, Revision, now_ms
+from mcp_knowledge.errors import KnowledgeError
+from mcp_knowledge.ports import NewRevision
+
+_SELECT = """
+    SELECT r.id, d.id, r.number, r.sha256, r.size_bytes, r.original_filename, r.mime_type, r.extension, r.blob_key,
+           r.chunk_count, r.created_at_ms, r.indexed_at_ms, r.revision_no IS d.current_revision_no,
+           v.parser_name, v.parser_version, v.chunker_name, v.chunker_version,
+           v.embedding_model, v.embedding_dimensions, v.embedding_version
+    FROM revisions r JOIN documents d ON d.document_no = r.document_no
+    LEFT JOIN index_versions v ON v.version_no = r.version_no
+"""
+
+
+def _revision_from(row: Row) -> Revision:
+    return Revision(
+        *row[:3],
+        sha256=row[3].hex(),
+        size_bytes=row[4],
+        original_filename=row[5],
+        mime_type=row[6],
+        extension=row[7],
+        blob_key=row[8],
+        versions=None if row[13] is None else IndexVersions(*row[13:]),
+        chunk_count=row[9],
+        created_at_ms=row[10],
+        indexed_at_ms=row[11],
+        current=bool(row[12]),
+    )
+
+
+def list_revisions(connection: Connection, document_id: str) -> list[Revision]:
+    """Newest first."""
+    rows = connection.execute(f"{_SELECT} WHERE d.id = ? ORDER BY r.number DESC", (document_id,))
+    return [_revision_from(row) for row in rows]
+
+
+def get_revision(connection: Connection, revision_id: str) -> Revision | None:
+    """One revision."""
+    row = first_row(connection, f"{_SELECT} WHERE r.id = ?", (revision_id,))
+    return _revision_from(row) if row else None
+
+
+def blob_keys(connection: Connection) -> set[str]:
+    """Every key that a revision holds."""
+    return {row[0] for row in connection.execute("SELECT blob_key FROM revisions")}
+
+
+def create_revision(connection: Connection, new: NewRevision) -> tuple[Document, int]:
+    """Write a newer revision and its job, which takes the place of any job at work. Raises DOCUMENT_NOT_FOUND."""
+    document_no = documents.live_number(connection, new.document_id)
+    now, sha256 = now_ms(), bytes.fromhex(new.sha256)
+    row = first_row(
+        connection,
+        """INSERT INTO revisions (id, document_no, number, created_at_ms, size_bytes, sha256, extension, mime_type,
+               original_filename, blob_key)
+           SELECT ?, ?, 1 + max(number), ?, ?, ?, ?, ?, ?, ? FROM revisions WHERE document_no = ?
+           RETURNING revision_no, number""",
+        (new.id, document_no, now, new.size_bytes, sha256, new.extension, new.mime_type, new.original_filename,
+         new.blob_key, document_no),
+    )  # fmt: skip
+    assert row is not None
+    revision_no, number = row
+    connection.execute(
+        "UPDATE documents SET newest_revision_no = ?, latest_error = NULL, updated_at_ms = ? WHERE document_no = ?",
+        (revision_no, now, document_no),
+    )
+    connection.execute(  # nothing answers searches yet: show what is being made
+        """UPDATE documents SET status = 'pending', revision = ?, original_filename = ?, filename_key = ?,
+               mime_type = ?, extension = ?, size_bytes = ?, sha256 = ?
+           WHERE document_no = ? AND current_revision_no IS NULL""",
+        (number, new.original_filename, fold_key(new.original_filename), new.mime_type, new.extension, new.size_bytes,
+         sha256, document_no),
+    )  # fmt: skip
+    job_rows.cancel_jobs(connection, document_no, now)
+    job_rows.queue_job(connection, "ingest", document_no, revision_no, now)
+    raise_generation(connection)
+    document = documents.get_document(connection, new.document_id)
+    assert document is not None
+    return document, number
+
+
+def reindex_document(connection: Connection, document_id: str) -> Job:
+    """Queue the newest revision again. Raises DOCUMENT_NOT_FOUND or DOCUMENT_BUSY."""
+    document_no = documents.live_number(connection, document_id)
+    active = f"SELECT 1 FROM jobs WHERE document_no = ? AND status IN {ACTIVE}"
+    if first_row(connection, active, (document_no,)):
+        raise KnowledgeError("DOCUMENT_BUSY")
+    now = now_ms()
+    row = first_row(connection, "SELECT newest_revision_no FROM documents WHERE document_no = ?", (document_no,))
+    assert row is not None
+    job_id = job_rows.queue_job(connection, "ingest", document_no, row[0], now)
+    job_rows.set_status_unless_ready(connection, document_no, "pending", now)
+    job = job_rows.get_job(connection, job_id)
+    assert job is not None
+    return job

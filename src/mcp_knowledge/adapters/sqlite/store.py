@@ -1,0 +1,194 @@
+"""The store of the embedded file: each method is one read snapshot or one write transaction."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+
+from mcp_knowledge.adapters.sqlite import chunks, collections, content, documents, indexing, listing, revisions, sql
+from mcp_knowledge.adapters.sqlite.connection import Database
+from mcp_knowledge.domain.blocks import NormalizedDocument
+from mcp_knowledge.domain.documents import (
+    Collection,
+    Document,
+    IndexVersions,
+    Job,
+    Metadata,
+    Revision,
+    StoredChunk,
+)
+from mcp_knowledge.ports import (
+    UNSET,
+    BlockPage,
+    Counts,
+    DocumentQuery,
+    IndexedRevision,
+    NewDocument,
+    NewRevision,
+    OutlineEntry,
+    Position,
+    StoreHealth,
+    Unset,
+    Vector,
+)
+
+
+class SqliteStore:
+    """Collections, documents, revisions, normalized blocks and chunks; `ports.Store` says what the methods promise."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._read = database.read
+        self._write = database.write
+
+    async def health(self) -> StoreHealth:
+        """Whether the file answers."""
+        try:
+            await self._read(lambda c: sql.meta_value(c, "generation"))
+            healthy = True
+        except Exception:
+            healthy = False
+        database = self._database
+        return StoreHealth(database.driver, healthy, database.size_bytes(), database.migration)
+
+    async def counts(self, current: Sequence[IndexVersions]) -> Counts:
+        """The figures of the status page."""
+        return await self._read(lambda c: listing.counts(c, current))
+
+    async def generation(self) -> int:
+        """The corpus generation."""
+        return int(await self._read(lambda c: sql.meta_value(c, "generation")))
+
+    async def fingerprint(self) -> str | None:
+        """The model of the stored vectors."""
+        value: str | None = await self._read(lambda c: sql.meta_value(c, "fingerprint"))
+        return value
+
+    async def set_fingerprint(self, value: str) -> None:
+        """State the model of the stored vectors."""
+        await self._write(lambda c: sql.set_meta(c, "fingerprint", value))
+
+    async def create_collection(self, name: str, description: str | None) -> Collection:
+        """Make a collection."""
+        return await self._write(lambda c: collections.create_collection(c, name, description))
+
+    async def get_collection(self, collection_id: str) -> Collection | None:
+        """One collection."""
+        return await self._read(lambda c: collections.get_collection(c, collection_id))
+
+    async def list_collections(self, limit: int, after: Position | None = None) -> list[Collection]:
+        """Newest first."""
+        return await self._read(lambda c: collections.list_collections(c, limit, after))
+
+    async def update_collection(
+        self, collection_id: str, name: str | Unset = UNSET, description: str | Unset | None = UNSET
+    ) -> Collection:
+        """Rename or describe."""
+        return await self._write(lambda c: collections.update_collection(c, collection_id, name, description))
+
+    async def delete_collection(self, collection_id: str) -> None:
+        """Remove an empty collection."""
+        await self._write(lambda c: collections.delete_collection(c, collection_id))
+
+    async def find_by_sha256(self, sha256: str) -> Document | None:
+        """The live document with these bytes."""
+        return await self._read(lambda c: documents.find_by_sha256(c, sha256))
+
+    async def create_document(self, new: NewDocument) -> tuple[Document, bool]:
+        """Write a document and its job, or give back the live one with the same bytes."""
+        return await self._write(lambda c: documents.create_document(c, new))
+
+    async def create_revision(self, new: NewRevision) -> tuple[Document, int]:
+        """Write a newer revision and its job."""
+        return await self._write(lambda c: revisions.create_revision(c, new))
+
+    async def reindex_document(self, document_id: str) -> Job:
+        """Queue the newest revision again."""
+        return await self._write(lambda c: revisions.reindex_document(c, document_id))
+
+    async def get_document(self, document_id: str) -> Document | None:
+        """One live document."""
+        return await self._read(lambda c: documents.get_document(c, document_id))
+
+    async def get_documents(self, document_ids: Iterable[str]) -> dict[str, Document]:
+        """The live ones among the ids."""
+        ids = list(document_ids)
+        return await self._read(lambda c: documents.get_documents(c, ids))
+
+    async def list_documents(self, query: DocumentQuery) -> list[Document]:
+        """One page."""
+        return await self._read(lambda c: listing.list_documents(c, query))
+
+    async def update_document(
+        self,
+        document_id: str,
+        title: str | Unset = UNSET,
+        collection_id: str | Unset | None = UNSET,
+        metadata: Metadata | Unset = UNSET,
+    ) -> Document:
+        """Change title, collection or metadata."""
+        return await self._write(lambda c: documents.update_document(c, document_id, title, collection_id, metadata))
+
+    async def delete_document(self, document_id: str) -> None:
+        """Take a document out of sight and queue its removal."""
+        await self._write(lambda c: documents.delete_document(c, document_id))
+
+    async def finish_delete(self, job: Job) -> bool:
+        """Leave the tombstone only."""
+        return await self._write(lambda c: indexing.finish_delete(c, job))
+
+    async def purge_documents(self) -> list[str]:
+        """Remove every document."""
+        return await self._write(documents.purge_documents)
+
+    async def blob_keys(self) -> set[str]:
+        """Every blob key in use."""
+        return await self._read(revisions.blob_keys)
+
+    async def list_revisions(self, document_id: str) -> list[Revision]:
+        """Newest first."""
+        return await self._read(lambda c: revisions.list_revisions(c, document_id))
+
+    async def get_revision(self, revision_id: str) -> Revision | None:
+        """One revision."""
+        return await self._read(lambda c: revisions.get_revision(c, revision_id))
+
+    async def reusable_vectors(self, document_id: str, embedding_texts: Sequence[str]) -> dict[str, Vector]:
+        """Vectors that need not be computed again."""
+        return await self._read(lambda c: indexing.reusable_vectors(c, document_id, embedding_texts))
+
+    async def index_revisions(self, items: Sequence[IndexedRevision], fingerprint: str) -> list[bool]:
+        """Make revisions searchable in one transaction."""
+        packed = await asyncio.to_thread(lambda: [indexing.pack(item) for item in items])
+        return await self._write(lambda c: indexing.index_revisions(c, packed, fingerprint))
+
+    async def block_page(self, revision_id: str, first: int, limit: int) -> BlockPage | None:
+        """Consecutive blocks."""
+        return await self._read(lambda c: content.block_page(c, revision_id, first, limit))
+
+    async def normalized(self, revision_id: str) -> NormalizedDocument | None:
+        """All blocks."""
+        return await self._read(lambda c: content.normalized(c, revision_id))
+
+    async def outline(self, revision_id: str) -> list[OutlineEntry] | None:
+        """The headings."""
+        return await self._read(lambda c: content.outline(c, revision_id))
+
+    async def list_chunks(self, document_id: str, limit: int, after_sequence: int = -1) -> list[StoredChunk]:
+        """A page by sequence."""
+        return await self._read(lambda c: chunks.list_chunks(c, document_id, limit, after_sequence))
+
+    async def get_chunks(self, chunk_nos: Iterable[int]) -> dict[int, StoredChunk]:
+        """Those still searchable."""
+        numbers = list(chunk_nos)
+        return await self._read(lambda c: chunks.get_chunks(c, numbers))
+
+    async def find_chunk(self, chunk_id: str) -> StoredChunk | None:
+        """By public id."""
+        return await self._read(lambda c: chunks.find_chunk(c, chunk_id))
+
+    async def chunk_range(self, document_id: str, first_sequence: int, last_sequence: int) -> list[StoredChunk]:
+        """By sequence, both ends included."""
+        return await self._read(lambda c: chunks.chunk_range(c, document_id, first_sequence, last_sequence))
+
+    async def section_chunks(self, document_id: str, heading_path: tuple[str, ...]) -> list[StoredChunk]:
+        """Everything under a heading path."""
+        return await self._read(lambda c: chunks.section_chunks(c, document_id, heading_path))
