@@ -19,12 +19,13 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A part of a drawing: where it begins and how long it is (user units), and what it tells."""
+    """A part of a drawing: where it begins and how long it is (user units), and what it stands for."""
 
     kind: str
     start: float
     width: float
     label: str
+    value: str
     lane: int = 0
 
 
@@ -70,7 +71,7 @@ def _bars(hit: Hit, mode: SearchMode, best: float) -> list[Bar]:
     for kind, name, value in zip(("meaning", "words"), ("Meaning", "Words"), _shares(hit, mode), strict=True):
         width = max(0.0, value) / best * BAR_WIDTH if best > 0 else 0.0
         if width > 0:
-            bars.append(Bar(kind, round(at, 2), round(width, 2), f"{name} added {score(value)}"))
+            bars.append(Bar(kind, round(at, 2), round(width, 2), name, score(value)))
             at += width
     return bars
 
@@ -131,7 +132,7 @@ def hits(result: SearchResult, rrf_k: int) -> list[ExplainedHit]:
     explained: list[ExplainedHit] = []
     for hit in result.hits:
         bars = _bars(hit, mode, best)
-        label = "; ".join(bar.label for bar in bars) or "No score"
+        label = "; ".join(f"{bar.label} added {bar.value}" for bar in bars) or "No score"
         explained.append(
             ExplainedHit(hit, segments(hit.content, hit.highlights), bars, label, _reasons(result, hit, rrf_k))
         )
@@ -154,11 +155,9 @@ def lanes(timings: Timings, mode: SearchMode) -> list[Bar]:
         ("other", "Fetching the passages", sides_end + timings.fusion_ms, total - sides_end - timings.fusion_ms, 2),
     ]
     left_out = {"vector": {"words", "fusion"}, "lexical": {"embed", "meaning", "fusion"}}.get(mode, set())
-    bars: list[Bar] = []
-    for kind, name, start, length, lane in stages:
-        if kind not in left_out and length > 0:
-            label = f"{name}: {milliseconds(length)}"
-            bars.append(
-                Bar(kind, round(start / total * BAR_WIDTH, 2), round(length / total * BAR_WIDTH, 2), label, lane)
-            )
-    return bars
+    scale = BAR_WIDTH / total
+    return [
+        Bar(kind, round(start * scale, 2), round(length * scale, 2), name, milliseconds(length), lane)
+        for kind, name, start, length, lane in stages
+        if kind not in left_out and length > 0
+    ]

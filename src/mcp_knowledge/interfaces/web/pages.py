@@ -1,10 +1,17 @@
 """All of the dashboard's pages, as one router."""
 
-from fastapi import APIRouter
+from fastapi import APIRouter, FastAPI
 
 from mcp_knowledge.interfaces.web import documents, forms, playground
+from mcp_knowledge.interfaces.web.templating import mount_static
 
 router = APIRouter(include_in_schema=False)
 router.include_router(documents.router)
 router.include_router(playground.router)
 router.include_router(forms.router)
+
+
+def mount_web(app: FastAPI) -> None:
+    """Add the pages and their static files to an application whose `state.services` has the use cases."""
+    app.include_router(router)
+    mount_static(app)

@@ -5,7 +5,7 @@ import { follow } from "./live.js";
 
 const { document: id } = document.getElementById("live").dataset;
 
-follow(undefined, (item) => item.id === id && item.status !== "deleting");
+follow({ changed: (item) => item.id === id && item.status !== "deleting" });
 confirmDeletes(
   () => location.assign("/?notice=deleted"),
   (reason) => (document.getElementById("announce").textContent = reason),

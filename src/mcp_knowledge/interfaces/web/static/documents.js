@@ -5,18 +5,26 @@ import { follow, refresh } from "./live.js";
 import { startUploads } from "./upload.js";
 
 const announce = document.getElementById("announce");
+const say = (text) => (announce.textContent = text);
+const uploads = startUploads({ arrived: refresh, say });
 
-const uploads = startUploads({ changed: refresh, say: (text) => (announce.textContent = text) });
-follow(uploads.documentChanged);
-
-confirmDeletes(
-  (id, title) => {
-    const row = document.getElementById(id);
-    const next = row?.nextElementSibling ?? row?.previousElementSibling;
-    row?.remove();
-    (next?.querySelector("[data-delete]") ?? document.getElementById("main")).focus();
-    announce.textContent = `“${title}” was deleted.`;
-    refresh();
+follow({
+  changed(item) {
+    uploads.documentChanged(item);
+    return true;
   },
-  (reason) => (announce.textContent = reason),
-);
+  missed: uploads.catchUp,
+});
+
+confirmDeletes((id, title) => {
+  const row = document.getElementById(id);
+  const next = row?.nextElementSibling ?? row?.previousElementSibling;
+  row?.remove();
+  (next?.querySelector("[data-delete]") ?? document.getElementById("main")).focus();
+  say(`“${title}” was deleted.`);
+  refresh();
+}, say);
+
+document.getElementById("live").addEventListener("change", (event) => {
+  if (event.target.matches("select")) event.target.form.requestSubmit();
+});

@@ -7,57 +7,64 @@ const REFRESH_MS = 400; // changes that come close together are shown together
 const POLL_MS = 3000; // while something is in work and no events arrive
 
 const region = () => document.getElementById("live");
-const working = () => Number(region()?.dataset.active ?? 0) > 0;
+const working = () => Number(region().dataset.active) > 0;
+const sources = new WeakMap(); // row → its HTML as the server sent it
 
-// Rows that stayed the same keep their element, so that focus, selection and open details survive.
-function adopt(old, fresh) {
-  const known = new Map([...old.children].filter((row) => row.id).map((row) => [row.id, row]));
+function remember(rows) {
+  for (const row of rows) sources.set(row, row.outerHTML);
+}
+
+// Rows that stayed the same keep their element, and with it focus and selection.
+function adoptRows(old, fresh) {
+  const known = new Map([...old.children].map((row) => [row.id, row]));
+  const focused = document.activeElement.closest("tr")?.id;
+  const control = document.activeElement.matches("[data-delete]") ? "[data-delete]" : "[data-title]";
+  remember(fresh.children);
   const rows = [...fresh.children].map((row) => {
-    const same = known.get(row.id);
-    if (same && same.dataset.html === row.outerHTML) return same;
-    row.dataset.html = row.outerHTML;
-    if (!same && known.size) row.classList.add("fresh");
+    const former = known.get(row.id);
+    if (former && sources.get(former) === sources.get(row)) return former;
+    row.classList.toggle("fresh", !former);
     return row;
   });
-  const focused = document.activeElement?.closest("tr")?.id;
-  const control = document.activeElement?.dataset?.delete ? "[data-delete]" : "[data-title]";
   old.replaceChildren(...rows);
   if (focused && document.activeElement === document.body) document.getElementById(focused)?.querySelector(control)?.focus();
 }
 
-function remember() {
-  for (const row of document.querySelectorAll("#live tbody > tr")) row.dataset.html = row.outerHTML;
+function adoptPart(selector, old, fresh) {
+  const [former, next] = [old.querySelector(selector), fresh.querySelector(selector)];
+  if (former?.contains(document.activeElement)) return; // it follows with the next change
+  if (former && next) former.replaceWith(next);
+  else if (former) former.remove();
+  else if (next) old.append(next);
 }
 
-let shown = null;
+function adopt(page) {
+  const [old, fresh] = [region(), page.getElementById("live")];
+  if (!fresh) return;
+  const { version } = fresh.dataset;
+  if (version && version === old.dataset.version) return;
+  localizeTimes(fresh);
+  const [oldRows, freshRows] = [old.querySelector("tbody"), fresh.querySelector("tbody")];
+  if (oldRows && freshRows) {
+    adoptRows(oldRows, freshRows);
+    adoptPart(".segments", old, fresh);
+    adoptPart(".pager", old, fresh);
+  } else if (!old.contains(document.activeElement) || !document.activeElement.matches("input, select")) {
+    old.replaceChildren(...fresh.childNodes);
+    remember(old.querySelectorAll("tbody > tr"));
+  }
+  Object.assign(old.dataset, fresh.dataset);
+  const upload = page.getElementById("upload");
+  if (upload) document.getElementById("upload").className = upload.className;
+}
 
 async function fetchPage() {
   const response = await fetch(location.href, { headers: { Accept: "text/html" } });
-  if (!response.ok) {
-    if (response.status === 404) location.reload();
-    return;
-  }
-  const fresh = new DOMParser().parseFromString(await response.text(), "text/html").getElementById("live");
-  const old = region();
-  if (!fresh || !old || fresh.innerHTML === shown) return;
-  shown = fresh.innerHTML;
-  localizeTimes(fresh);
-  const [oldRows, freshRows] = [old.querySelector("tbody"), fresh.querySelector("tbody")];
-  // Someone who is typing in the filter keeps the field; the numbers beside it follow with the next change.
-  const keep = old.contains(document.activeElement) && document.activeElement.matches("input, select");
-  if (oldRows && freshRows) {
-    adopt(oldRows, freshRows);
-    const [oldTabs, freshTabs] = [old.querySelector(".segments"), fresh.querySelector(".segments")];
-    if (oldTabs && freshTabs && !oldTabs.contains(document.activeElement)) oldTabs.replaceWith(freshTabs);
-  } else if (!keep) {
-    old.replaceChildren(...fresh.childNodes);
-    remember();
-  }
-  old.dataset.active = fresh.dataset.active;
-  document.getElementById("upload")?.classList.remove("first");
+  if (response.ok) adopt(new DOMParser().parseFromString(await response.text(), "text/html"));
+  else if (response.status === 404) location.reload(); // the document is gone: show the page that says so
 }
 
-let waiting = null;
+let timer = null;
 let running = false;
 let again = false;
 
@@ -67,14 +74,10 @@ export function refresh() {
     again = true;
     return;
   }
-  waiting ??= setTimeout(async () => {
-    waiting = null;
+  timer ??= setTimeout(async () => {
+    timer = null;
     running = true;
-    try {
-      await fetchPage();
-    } catch {
-      // The service is away for a moment; the next event or poll tries again.
-    }
+    await fetchPage().catch(() => {}); // the service is away for a moment: the next event or poll tries again
     running = false;
     if (again) {
       again = false;
@@ -83,8 +86,10 @@ export function refresh() {
   }, REFRESH_MS);
 }
 
-// Follows the service's events while the page is in view. `onDocument` hears of every changed document.
-export function follow(onDocument = () => {}, concerns = () => true) {
+// Follows the service's events while the page is in view.
+//   changed(item): a document changed; true when this page shows it.
+//   missed(): events may have been missed.
+export function follow({ changed, missed = () => {} }) {
   let source = null;
   let lastHeard = Date.now();
 
@@ -93,32 +98,33 @@ export function follow(onDocument = () => {}, concerns = () => true) {
     source = new EventSource(EVENTS);
     source.addEventListener("document", (event) => {
       lastHeard = Date.now();
-      const item = JSON.parse(event.data);
-      onDocument(item);
-      if (concerns(item)) refresh();
+      if (changed(JSON.parse(event.data))) refresh();
     });
   };
+  const catchUp = () => {
+    missed();
+    refresh();
+  };
 
-  remember();
+  remember(document.querySelectorAll("#live tbody > tr"));
   open();
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) {
-      source.close();
+      source.close(); // a browser has few connections to one service
     } else {
       open();
-      refresh();
-    }
-  });
-  addEventListener("pageshow", (event) => {
-    if (event.persisted) {
-      open();
-      refresh();
+      catchUp();
     }
   });
   addEventListener("pagehide", () => source.close());
+  addEventListener("pageshow", (event) => {
+    if (!event.persisted) return;
+    open();
+    catchUp();
+  });
   setInterval(() => {
     if (document.hidden) return;
     if (source.readyState === EventSource.CLOSED) open();
-    if (working() && Date.now() - lastHeard > POLL_MS) refresh();
+    if (working() && Date.now() - lastHeard > POLL_MS) catchUp();
   }, POLL_MS);
 }

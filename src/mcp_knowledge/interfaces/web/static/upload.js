@@ -145,8 +145,8 @@ function summaryOf(uploads) {
   return parts.filter(([number]) => number).map(([number, text]) => `${number} ${text}`).join(" · ");
 }
 
-// Makes the form, and dropping on the page, upload. `changed()` is called when documents came, `say(text)` reads text out.
-export function startUploads({ changed, say }) {
+// Makes the form, and dropping on the page, upload. `arrived()` is called when the service has a file, `say(text)` reads text out.
+export function startUploads({ arrived, say }) {
   const form = document.getElementById("upload");
   const field = form.elements.file;
   const tray = document.getElementById("tray");
@@ -173,7 +173,7 @@ export function startUploads({ changed, say }) {
         sending -= 1;
         if (early.has(next.documentId)) next.documentChanged(early.get(next.documentId));
         show();
-        changed();
+        arrived();
         pump();
       });
     }
@@ -247,6 +247,14 @@ export function startUploads({ changed, say }) {
         upload.documentChanged(item);
         show();
       }
+    },
+    async catchUp() {
+      for (const upload of uploads.filter((one) => one.kind === "working")) {
+        const response = await fetch(`/api/v1/documents/${upload.documentId}`).catch(() => null);
+        if (response?.ok) upload.documentChanged(await response.json());
+        else if (response?.status === 404) upload.documentChanged({ status: "deleting" });
+      }
+      show();
     },
   };
 }
