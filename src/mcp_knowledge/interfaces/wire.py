@@ -4,12 +4,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from mcp_knowledge.domain.blocks import NormalizedDocument, block_to_json
-from mcp_knowledge.domain.documents import Collection, Document, Job, Revision, StoredChunk
-from mcp_knowledge.domain.search import Hit, Ranking, SearchResult, SideCandidate
+from mcp_knowledge.domain.documents import DOCUMENT_STATUSES, Collection, Document, Job, Revision, StoredChunk
+from mcp_knowledge.domain.search import Contributions, Hit, Ranking, SearchResult, SideCandidate
 from mcp_knowledge.ports import Event
 from mcp_knowledge.services.catalog import CatalogPage
 from mcp_knowledge.services.library import UploadReceipt
-from mcp_knowledge.services.catalog import CatalogPage
+from mcp_knowledge.services.status import SystemStatus
 
 Json = dict[str, Any]
 
@@ -95,6 +95,42 @@ def catalog_page(item: CatalogPage) -> Json:
     return {**version, "items": items, **cursor}
 
 
+def system_status(item: SystemStatus) -> Json:
+    """The service at a glance."""
+    database, counts, settings = item.database, item.counts, item.settings
+    first = item.versions[0]
+    return {
+        "version": item.version,
+        "profile": settings.app_profile,
+        "role": settings.role,
+        "database": {"driver": database.driver, "healthy": database.healthy, "sizeBytes": database.size_bytes},
+        "storage": {"driver": item.storage_driver, "healthy": item.storage_healthy},
+        "embedding": {
+            "model": first.embedding_model,
+            "dimensions": first.embedding_dimensions,
+            "healthy": item.embedding_healthy,
+        },
+        "workers": {"active": counts.active_workers},
+        "queue": {status: counts.jobs.get(status, 0) for status in ("queued", "running", "retrying", "failed")},
+        "documents": {status: counts.documents.get(status, 0) for status in DOCUMENT_STATUSES},
+        "chunks": counts.chunks,
+        "corpusVersion": f"generation:{item.generation}",
+        "indexConfiguration": {
+            "parsers": {versions.parser_name: versions.parser_version for versions in item.versions},
+            "chunkerName": first.chunker_name,
+            "chunkerVersion": first.chunker_version,
+            "chunkTargetTokens": settings.chunk_target_tokens,
+            "chunkMinTokens": settings.chunk_min_tokens,
+            "chunkMaxTokens": settings.chunk_max_tokens,
+            "chunkOverlapTokens": settings.chunk_overlap_tokens,
+            "embeddingModel": first.embedding_model,
+            "embeddingDimensions": first.embedding_dimensions,
+            "embeddingVersion": first.embedding_version,
+        },
+        "staleDocuments": counts.stale_documents,
+    }
+
+
 def event(item: Event) -> Json:
     """What a change is about, as REST shows it."""
     if isinstance(item.data, Document):
@@ -175,8 +211,13 @@ def _ranking(item: Ranking) -> Json:
     return {
         "finalRank": item.final_rank,
         **{name: value for name, value in optional.items() if value is not None},
-        "contributions": {"vector": item.contributions.vector, "lexical": item.contributions.lexical},
+        "contributions": _by_side(item.contributions),
+        **({} if item.normalized_scores is None else {"normalizedScores": _by_side(item.normalized_scores)}),
     }
+
+
+def _by_side(item: Contributions) -> Json:
+    return {"vector": item.vector, "lexical": item.lexical}
 
 
 def hit(item: Hit) -> Json:
@@ -210,6 +251,7 @@ def _side(items: tuple[SideCandidate, ...]) -> list[Json]:
             "rank": item.rank,
             "score": item.score,
             **({"matchMode": item.match_mode} if item.match_mode else {}),
+            **({} if item.normalized_score is None else {"normalizedScore": item.normalized_score}),
         }
         for item in items
     ]
@@ -253,27 +295,3 @@ def search_result(result: SearchResult, explain: bool) -> Json:
             },
         }
     return data
-
-
-def catalog_page(page: CatalogPage) -> Json:
-    """A page of the document catalog, or only that nothing has changed."""
-    version = f"generation:{page.generation}"
-    if page.documents is None:
-        return {"corpusVersion": version, "unchanged": True}
-    data: Json = {"corpusVersion": version, "items": [_catalog_item(item, page.fields) for item in page.documents]}
-    if page.next_cursor is not None:
-        data["nextCursor"] = page.next_cursor
-    return data
-
-
-def _catalog_item(item: Document, fields: tuple[str, ...]) -> Json:
-    values = {
-        "id": item.id,
-        "revisionId": item.current_revision_id,
-        "title": item.title,
-        "sourcePath": item.source_path,
-        "metadata": item.metadata,
-        "status": "deleted" if item.status == "deleting" else item.status,
-        "updatedAt": timestamp(item.updated_at_ms),
-    }
-    return {name: values[name] for name in fields}

@@ -20,6 +20,12 @@ class Events:
         self._next_id = 1
         self._kept: deque[Event] = deque(maxlen=KEPT_EVENTS)
         self._readers: set[asyncio.Queue[Event | None]] = set()
+        self._closed = False
+
+    @property
+    def reader_count(self) -> int:
+        """How many readers follow right now."""
+        return len(self._readers)
 
     def publish(self, kind: EventKind, data: Document | Job | dict[str, Any]) -> None:
         """Tell every reader. A Document or Job gets the JSON shape that REST shows from the interface that sends it."""
@@ -34,12 +40,17 @@ class Events:
                 reader.put_nowait(event)
 
     async def follow(self, last_id: int | None = None) -> AsyncIterator[Event]:
-        """Events from now on, after those since `last_id` that are still kept. Ends when the service closes or the reader is too slow."""
+        """Events from now on, after those since `last_id` that are still kept.
+
+        Ends when the service closes or the reader is too slow.
+        """
         reader: asyncio.Queue[Event | None] = asyncio.Queue()
         if last_id is not None:
             for event in self._kept:
                 if event.id > last_id:
                     reader.put_nowait(event)
+        if self._closed:
+            return
         self._readers.add(reader)
         try:
             while (item := await reader.get()) is not None:
@@ -48,7 +59,8 @@ class Events:
             self._readers.discard(reader)
 
     def close(self) -> None:
-        """End every open reader."""
+        """End every open reader, and every later one at once."""
+        self._closed = True
         for reader in self._readers:
             reader.put_nowait(None)
         self._readers.clear()

@@ -1,0 +1,136 @@
+"""What is inside a document: original, normalized form, chunks."""
+
+import re
+from collections.abc import AsyncIterator
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from mcp_knowledge.interfaces import wire
+from mcp_knowledge.interfaces.rest import schemas
+from mcp_knowledge.interfaces.rest.arguments import read_query
+from mcp_knowledge.interfaces.rest.context import Paging, services
+from mcp_knowledge.interfaces.rest.operations import Answer, Operations
+from mcp_knowledge.interfaces.rest.responses import json_response
+
+operations = Operations("Content")
+
+_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
+
+
+@operations.add(
+    "GET",
+    "/documents/{document_id}/file",
+    "Download the original",
+    Answer(200, "The bytes, as an attachment.", media_type="application/octet-stream"),
+    Answer(206, "The part that a `Range` header with one range asks for.", media_type="application/octet-stream"),
+    Answer(416, "The `Range` lies outside the file.", media_type=None),
+    errors=("DOCUMENT_NOT_FOUND", "DOCUMENT_CONTENT_UNAVAILABLE"),
+)
+async def download_original(request: Request) -> Response:
+    """The original's bytes, whole or in part."""
+    library = services(request).library
+    original = await library.original(request.path_params["document_id"])
+    revision = original.revision
+    size = revision.size_bytes
+    headers = {
+        "Content-Type": revision.mime_type,  # set here, so that no charset is added that we do not know
+        "Content-Disposition": attachment(revision.original_filename),
+        "Accept-Ranges": "bytes",
+        "ETag": f'"{revision.sha256}"',
+        "Content-Security-Policy": "default-src 'none'; sandbox",
+    }
+    part = byte_range(request.headers.get("range"), size)
+    if part is None:
+        return Response(status_code=416, headers={"Content-Range": f"bytes */{size}"})
+    start, end = part
+    headers["Content-Length"] = str(end - start)
+    status = 200
+    if end - start < size:
+        status = 206
+        headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
+    pieces = library.read_original(original, start, end - start)
+    first = await anext(pieces, b"")  # a missing blob must become an answer with a code, so ask before the headers go
+    if request.method == "HEAD":
+        return Response(status_code=status, headers=headers)
+    return StreamingResponse(_chain(first, pieces), status, headers)
+
+
+async def _chain(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for piece in rest:
+        yield piece
+
+
+def byte_range(header: str | None, size: int) -> tuple[int, int] | None:
+    """The bytes [start, end) that a Range header asks of `size`; None when it cannot be satisfied.
+
+    RFC 9110 section 14.2: whoever does not understand a Range header (several ranges, other units) answers in full.
+    """
+    match = _RANGE.fullmatch(header.strip()) if header else None
+    if match is None or match.group(0) == "bytes=-":
+        return 0, size
+    first, last = match.groups()
+    if not first:
+        start = max(0, size - int(last))
+        return (start, size) if int(last) else None
+    start = int(first)
+    end = min(size, int(last) + 1) if last else size
+    if last and int(last) < start:
+        return 0, size
+    return (start, end) if start < size else None
+
+
+def attachment(filename: str) -> str:
+    """A Content-Disposition after RFC 6266: an ASCII stand-in for old clients, the true name as `filename*`."""
+    plain = "".join(char if " " <= char <= "~" and char not in '"\\%' else "_" for char in filename)
+    if plain == filename:
+        return f'attachment; filename="{plain}"'
+    return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(filename, safe='')}"
+
+
+@operations.add(
+    "GET",
+    "/documents/{document_id}/normalized",
+    "Show a document as the parser understood it",
+    Answer(200, "Title, metadata and blocks of the current revision.", schemas.NormalizedDocument),
+    errors=("DOCUMENT_NOT_FOUND", "DOCUMENT_CONTENT_UNAVAILABLE"),
+)
+async def get_normalized(request: Request) -> Response:
+    """The normalized document."""
+    normalized = await services(request).library.normalized(request.path_params["document_id"])
+    return json_response(wire.normalized(normalized))
+
+
+@operations.add(
+    "GET",
+    "/documents/{document_id}/chunks",
+    "List a document's chunks",
+    Answer(200, "A page, in the order of the document.", schemas.ChunkPage),
+    query=schemas.PageQuery,
+    errors=("DOCUMENT_NOT_FOUND", "INVALID_CURSOR"),
+)
+async def list_chunks(request: Request) -> Response:
+    """A page of chunks."""
+    document_id = request.path_params["document_id"]
+    paging = Paging(request, "chunks", read_query(request, schemas.PageQuery), document=document_id)
+    values = paging.values()
+    items, last = await services(request).library.list_chunks(document_id, paging.limit, values[0] if values else -1)
+    return json_response(wire.page([wire.chunk(item) for item in items], None if last is None else paging.next(last)))
+
+
+@operations.add(
+    "GET",
+    "/chunks/{chunk_id}",
+    "Show a chunk with its neighbours",
+    Answer(200, "The chunk and up to five on each side.", schemas.ChunkNeighbours),
+    query=schemas.NeighbourQuery,
+    errors=("CHUNK_NOT_FOUND",),
+)
+async def get_chunk(request: Request) -> Response:
+    """A chunk in its surroundings."""
+    query = read_query(request, schemas.NeighbourQuery)
+    library = services(request).library
+    chunks = await library.chunk_with_neighbours(request.path_params["chunk_id"], query.before, query.after)
+    return json_response({"items": [wire.chunk(item) for item in chunks]})

@@ -1,0 +1,51 @@
+"""Every failure in one shape: `{"error": {"code", "message", "requestId"}}`."""
+
+import logging
+
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from mcp_knowledge.errors import KnowledgeError
+from mcp_knowledge.interfaces.rest.responses import json_response
+from mcp_knowledge.interfaces.web.errors import error_page, wants_page
+
+log = logging.getLogger(__name__)
+
+_CODES_BY_STATUS = {404: "NOT_FOUND", 405: "METHOD_NOT_ALLOWED", 413: "PAYLOAD_TOO_LARGE"}
+
+
+def error_response(error: KnowledgeError, request_id: str, headers: dict[str, str] | None = None) -> Response:
+    """The answer that tells a client of a failure."""
+    body = {"error": {"code": error.code, "message": error.message, "requestId": request_id}}
+    return json_response(body, error.status, headers)
+
+
+def as_knowledge_error(error: Exception) -> KnowledgeError:
+    """Any exception as one that a client may see; what is not foreseen becomes INTERNAL_ERROR, without detail."""
+    if isinstance(error, KnowledgeError):
+        return error
+    if isinstance(error, HTTPException):
+        fallback = "INVALID_REQUEST" if 400 <= error.status_code < 500 else "INTERNAL_ERROR"
+        return KnowledgeError(_CODES_BY_STATUS.get(error.status_code, fallback))
+    if isinstance(error, RequestValidationError):
+        first = error.errors()[0]
+        return KnowledgeError("INVALID_ARGUMENT", f"{first['loc'][-1]}: {first['msg']}")
+    return KnowledgeError("INTERNAL_ERROR")
+
+
+def log_failure(error: Exception) -> None:
+    """Write the cause of a failure on our side into the log."""
+    log.error("Request failed: %s", type(error).__name__, exc_info=error)
+
+
+async def handle_error(request: Request, error: Exception) -> Response:
+    """The one exception handler of the application: the envelope, or a page for a person who followed a link."""
+    known = as_knowledge_error(error)
+    if known.status >= 500 and known.code != "SERVICE_UNAVAILABLE":
+        log_failure(error)
+    if wants_page(request):
+        return error_page(request, known)
+    headers = dict(error.headers) if isinstance(error, HTTPException) and error.headers else None
+    return error_response(known, request.scope.get("request_id", ""), headers)

@@ -1,0 +1,114 @@
+"""`/jobs` and `/events`: work in progress."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+from pydantic_core import to_json
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from mcp_knowledge.errors import KnowledgeError
+from mcp_knowledge.interfaces import wire
+from mcp_knowledge.interfaces.rest import schemas
+from mcp_knowledge.interfaces.rest.arguments import read_query
+from mcp_knowledge.interfaces.rest.context import Paging, services
+from mcp_knowledge.interfaces.rest.operations import Answer, Operations
+from mcp_knowledge.interfaces.rest.responses import json_response
+from mcp_knowledge.ports import Event
+from mcp_knowledge.services.events import Events
+
+HEARTBEAT_S = 15  # below the idle timeouts of common proxies (nginx: 60)
+MAX_EVENT_STREAMS = 100
+_EVENT_STREAM = "text/event-stream"
+
+operations = Operations("Jobs")
+
+
+@operations.add(
+    "GET",
+    "/jobs",
+    "List jobs",
+    Answer(200, "A page, newest first.", schemas.JobPage),
+    query=schemas.JobListQuery,
+    errors=("INVALID_CURSOR",),
+)
+async def list_jobs(request: Request) -> Response:
+    """A page of jobs."""
+    query = read_query(request, schemas.JobListQuery)
+    paging = Paging(request, "jobs", query)
+    items, after = await services(request).library.list_jobs(
+        paging.limit, paging.position(), query.status, query.documentId
+    )
+    return json_response(wire.page([wire.job(item) for item in items], paging.next_after(after)))
+
+
+@operations.add(
+    "GET",
+    "/jobs/{job_id}",
+    "Show a job",
+    Answer(200, "The job.", schemas.Job),
+    errors=("JOB_NOT_FOUND",),
+)
+async def get_job(request: Request) -> Response:
+    """One job."""
+    return json_response(wire.job(await services(request).library.get_job(request.path_params["job_id"])))
+
+
+@operations.add(
+    "POST",
+    "/jobs/{job_id}/retry",
+    "Run a failed job again",
+    Answer(202, "The queued job.", schemas.Job),
+    errors=("JOB_NOT_FOUND", "JOB_NOT_RETRYABLE"),
+)
+async def retry_job(request: Request) -> Response:
+    """A job with fresh attempts."""
+    return json_response(wire.job(await services(request).library.retry_job(request.path_params["job_id"])), 202)
+
+
+@operations.add(
+    "GET",
+    "/events",
+    "Follow changes as they happen",
+    Answer(200, "Server-Sent Events named document and job; data is the changed thing.", media_type=_EVENT_STREAM),
+    errors=("SERVICE_UNAVAILABLE",),
+    description="`Last-Event-ID` brings what was missed, as far as the server still has it. Polling always works too.",
+)
+async def follow_events(request: Request) -> Response:
+    """A stream of changes."""
+    headers = {"Content-Type": _EVENT_STREAM, "X-Accel-Buffering": "no"}
+    if request.method == "HEAD":
+        return Response(headers=headers)
+    events = services(request).events
+    if events.reader_count >= MAX_EVENT_STREAMS:
+        raise KnowledgeError("SERVICE_UNAVAILABLE", "Too many clients follow events already.")
+    last = request.headers.get("last-event-id", "")
+    last_id = int(last) if last.isascii() and last.isdecimal() and len(last) <= 18 else None
+    return StreamingResponse(event_stream(events, last_id, HEARTBEAT_S), headers=headers)
+
+
+async def event_stream(events: Events, last_id: int | None, heartbeat_s: float) -> AsyncIterator[bytes]:
+    """Events in the Server-Sent Events format, with a comment whenever nothing happened for `heartbeat_s` seconds."""
+    reader = events.follow(last_id)
+    waiting = asyncio.ensure_future(anext(reader, None))
+    try:
+        yield b"retry: 2000\n\n"
+        while True:
+            done, _ = await asyncio.wait((waiting,), timeout=heartbeat_s)
+            if not done:
+                yield b": still here\n\n"
+                continue
+            event = waiting.result()
+            if event is None:
+                return
+            yield _frame(event)
+            waiting = asyncio.ensure_future(anext(reader, None))
+    finally:
+        waiting.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await waiting
+
+
+def _frame(event: Event) -> bytes:
+    return f"id: {event.id}\nevent: {event.kind}\ndata: ".encode() + to_json(wire.event(event)) + b"\n\n"

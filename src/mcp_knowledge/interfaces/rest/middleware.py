@@ -1,0 +1,200 @@
+"""Around every request: its id, who may ask, safe headers on the answer, the access log, no surprise left uncaught."""
+
+import ipaddress
+import logging
+import re
+import time
+from collections.abc import Iterable
+
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from mcp_knowledge.domain.documents import new_id
+from mcp_knowledge.errors import KnowledgeError
+from mcp_knowledge.interfaces.logs import request_id as current_request_id
+from mcp_knowledge.interfaces.rest.errors import as_knowledge_error, error_response, log_failure
+from mcp_knowledge.services import metrics
+from mcp_knowledge.settings import Settings
+
+log = logging.getLogger("mcp_knowledge.access")
+
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+CLIENT_CLOSED_REQUEST = 499  # for the log only, after nginx: the client went away before it had an answer
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,128}")
+_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+_KNOWN_METHODS = _SAFE_METHODS | {"POST", "PUT", "PATCH", "DELETE"}
+_QUIET_ROUTES = frozenset({"/health", "/ready", "/metrics"})  # probes would drown the rest
+_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+_POLICY_HEADER = (b"content-security-policy", CONTENT_SECURITY_POLICY.encode())
+_NO_STORE = (b"cache-control", b"no-store")
+
+
+class HostRules:
+    """Which host names and origins may talk to this server: the defence against DNS rebinding and cross-site requests.
+
+    Loopback names, the bound address and ALLOWED_HOSTS are allowed, on any port. Bound to all addresses, every literal
+    address is: a rebinding attack needs a name.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._listed = {name.lower().rstrip(".") for name in settings.allowed_hosts}
+        self._names = self._listed | {"localhost", settings.host.lower()}
+        address = _address(settings.host)
+        self._any_address = address is not None and address.is_unspecified
+
+    def allows_host(self, authority: str) -> bool:
+        """Whether a `Host` header (name or address, with or without port) is one of ours."""
+        name = _host_name(authority)
+        if name in self._names or authority.lower() in self._listed:
+            return True
+        address = _address(name)
+        return address is not None and (address.is_loopback or self._any_address)
+
+    def allows_origin(self, origin: str, authority: str) -> bool:
+        """Whether a page of this origin may change something: the server's own, or (behind a proxy) ALLOWED_HOSTS'."""
+        scheme, separator, origin_authority = origin.lower().partition("://")
+        if not separator or scheme not in ("http", "https"):
+            return False
+        return origin_authority == authority.lower() or bool(
+            {origin_authority, _host_name(origin_authority)} & self._listed
+        )
+
+    def check(self, method: str, headers: dict[bytes, bytes]) -> None:
+        """Raises HOST_NOT_ALLOWED or FORBIDDEN."""
+        authority = headers.get(b"host", b"").decode("latin-1").strip()
+        if not self.allows_host(authority):
+            raise KnowledgeError("HOST_NOT_ALLOWED")
+        if method in _SAFE_METHODS:
+            return
+        origin = headers.get(b"origin")
+        if origin is not None:
+            if not self.allows_origin(origin.decode("latin-1").strip(), authority):
+                raise KnowledgeError("FORBIDDEN", "Requests from other web sites are not allowed.")
+        elif headers.get(b"sec-fetch-site", b"none").strip() not in (b"same-origin", b"none"):
+            raise KnowledgeError("FORBIDDEN", "Requests from other web sites are not allowed.")
+
+
+class Frame:
+    """The outermost ASGI layer, the same for REST, the dashboard and MCP."""
+
+    def __init__(self, app: ASGIApp, rules: HostRules) -> None:
+        self._app = app
+        self._rules = rules
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        await _Exchange(self._app, self._rules, scope, receive, send).run()
+
+
+class _Exchange:
+    """One request and its answer."""
+
+    def __init__(self, app: ASGIApp, rules: HostRules, scope: Scope, receive: Receive, send: Send) -> None:
+        self._app = app
+        self._rules = rules
+        self._scope = scope
+        self._receive = receive
+        self._send = send
+        self._status = 0
+        self._headers = _first_headers(scope["headers"])
+        self._request_id = _request_id(self._headers)
+
+    async def run(self) -> None:
+        started = time.perf_counter()
+        token = current_request_id.set(self._request_id)
+        self._scope["request_id"] = self._request_id
+        try:
+            self._rules.check(self._scope["method"], self._headers)
+            await self._app(self._scope, self._receive, self._answer)
+        except ClientDisconnect:
+            self._status = self._status or CLIENT_CLOSED_REQUEST
+        except Exception as error:
+            await self._fail(error)
+        finally:
+            self._note(time.perf_counter() - started)
+            current_request_id.reset(token)
+
+    async def _fail(self, error: Exception) -> None:
+        known = as_knowledge_error(error)
+        if known.status >= 500:
+            log_failure(error)
+        if not self._status:  # else half an answer is out already: the server cuts the connection
+            await error_response(known, self._request_id)(self._scope, self._receive, self._answer)
+
+    async def _answer(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._status = message["status"]
+            message["headers"] = self._with_headers(message.get("headers", ()))
+        elif self._scope["method"] == "HEAD":
+            message = {**message, "body": b""}
+        await self._send(message)
+
+    def _with_headers(self, headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+        given = [(name, value) for name, value in headers if name.lower() != b"x-request-id"]
+        names = {name.lower(): value for name, value in given}
+        given.append((b"x-request-id", self._request_id.encode()))
+        given += [item for item in _HEADERS if item[0] not in names]
+        if names.get(b"content-type", b"").startswith(b"text/html") and _POLICY_HEADER[0] not in names:
+            given.append(_POLICY_HEADER)
+        if self._scope["path"].startswith("/api/") and _NO_STORE[0] not in names:
+            given.append(_NO_STORE)
+        return given
+
+    def _note(self, seconds: float) -> None:
+        method = self._scope["method"] if self._scope["method"] in _KNOWN_METHODS else "other"
+        route = _route_template(self._scope)
+        status = self._status or 500
+        metrics.count_request(route, method, status)
+        level = logging.DEBUG if route in _QUIET_ROUTES else logging.INFO
+        if log.isEnabledFor(level):
+            duration_ms = round(seconds * 1000, 2)
+            fields = {"method": method, "route": route, "status": status, "durationMs": duration_ms}
+            log.log(level, "%s %s %d in %.1f ms", method, route, status, duration_ms, extra={"fields": fields})
+
+
+def _first_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
+    found: dict[bytes, bytes] = {}
+    for name, value in headers:
+        found.setdefault(name, value)
+    return found
+
+
+def _request_id(headers: dict[bytes, bytes]) -> str:
+    given = headers.get(b"x-request-id", b"").strip()
+    return given.decode() if _REQUEST_ID.fullmatch(given) else new_id("req")
+
+
+def _route_template(scope: Scope) -> str:
+    """The path template of the route that answered: never the path itself, of which there are endlessly many."""
+    template = scope.get("route_template") or getattr(scope.get("route"), "path", None)
+    if isinstance(template, str):
+        return template
+    path: str = scope["path"]
+    if path == "/mcp":
+        return path
+    return "/static/{path}" if path.startswith("/static/") else "unmatched"
+
+
+def _host_name(authority: str) -> str:
+    """The name or address of `name:port`, `address:port` or `[address]:port`, in lower case."""
+    text = authority.lower()
+    if text.startswith("["):
+        return text[1:].partition("]")[0]
+    return text.rpartition(":")[0].rstrip(".") if ":" in text else text.rstrip(".")
+
+
+def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(name)
+    except ValueError:
+        return None

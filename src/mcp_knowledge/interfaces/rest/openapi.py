@@ -1,0 +1,152 @@
+"""The OpenAPI document, made from the routing table and the schemas."""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema, models_json_schema
+
+from mcp_knowledge import __version__
+from mcp_knowledge.errors import ERROR_CODES
+from mcp_knowledge.interfaces.rest import schemas
+from mcp_knowledge.interfaces.rest.operations import Answer, Operation
+
+Json = dict[str, Any]
+
+OPENAPI_VERSION = "3.1.0"
+_REFERENCE = "#/components/schemas/{model}"
+_PARAMETER = re.compile(r"{(\w+)}")
+_EVERYWHERE = ("HOST_NOT_ALLOWED", "INTERNAL_ERROR")
+_WITH_BODY = ("INVALID_JSON", "INVALID_REQUEST", "INVALID_ARGUMENT", "PAYLOAD_TOO_LARGE")
+
+
+class _Generator(GenerateJsonSchema):
+    """Leaves out the titles that only repeat the fields' names."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+
+def error_codes(operation: Operation) -> list[str]:
+    """Every code that an operation can answer with, its own first."""
+    codes = list(operation.errors)
+    if operation.body is not None:
+        codes += _WITH_BODY
+    if operation.query is not None:
+        codes.append("INVALID_ARGUMENT")
+    if operation.method != "GET":
+        codes.append("FORBIDDEN")
+    return list(dict.fromkeys([*codes, *_EVERYWHERE]))
+
+
+def openapi_document(operations: Iterable[Operation]) -> Json:
+    """The whole document."""
+    operations = list(operations)
+    definitions = _definitions(operations)
+    paths: dict[str, Json] = {}
+    for item in operations:
+        paths.setdefault(item.path, {})[item.method.lower()] = _operation(item, definitions)
+    return {
+        "openapi": OPENAPI_VERSION,
+        "info": {
+            "title": "MCP Knowledge",
+            "version": __version__,
+            "description": "Private document retrieval. Every failure is "
+            '`{"error": {"code", "message", "requestId"}}`; every answer carries `X-Request-Id`. '
+            "GET routes also answer HEAD.",
+        },
+        "tags": [{"name": tag} for tag in dict.fromkeys(item.tag for item in operations)],
+        "paths": paths,
+        "components": {"schemas": definitions},
+    }
+
+
+def _definitions(operations: Iterable[Operation]) -> dict[str, Json]:
+    models: dict[type[BaseModel], None] = {schemas.Error: None}
+    for item in operations:
+        for model in (item.query, item.body, item.form, *(answer.schema for answer in item.answers)):
+            if model is not None:
+                models[model] = None
+    _, schema = models_json_schema(
+        [(model, "validation") for model in models], ref_template=_REFERENCE, schema_generator=_Generator
+    )
+    definitions: dict[str, Json] = schema["$defs"]
+    return definitions
+
+
+def _operation(item: Operation, definitions: dict[str, Json]) -> Json:
+    data: Json = {
+        "operationId": _camel(getattr(item.handler, "__name__", item.summary)),
+        "summary": item.summary,
+        "tags": [item.tag],
+        "responses": _responses(item),
+    }
+    if item.description:
+        data["description"] = item.description
+    parameters = _path_parameters(item.path)
+    if item.query is not None:
+        parameters += _query_parameters(definitions[item.query.__name__])
+    if parameters:
+        data["parameters"] = parameters
+    model = item.body or item.form
+    if model is not None:
+        media_type = "application/json" if item.body else "multipart/form-data"
+        data["requestBody"] = {"required": True, "content": {media_type: {"schema": _reference(model)}}}
+    return data
+
+
+def _responses(item: Operation) -> Json:
+    responses: dict[str, Json] = {}
+    for answer in item.answers:
+        responses[str(answer.status)] = {"description": answer.meaning, **_content(answer)}
+    by_status: dict[int, list[str]] = {}
+    for code in error_codes(item):
+        by_status.setdefault(ERROR_CODES[code].status, []).append(code)
+    for status, codes in sorted(by_status.items()):
+        responses.setdefault(
+            str(status),
+            {
+                "description": ", ".join(codes),
+                "content": {"application/json": {"schema": _reference(schemas.Error)}},
+            },
+        )
+    return responses
+
+
+def _content(answer: Answer) -> Json:
+    if answer.media_type is None:
+        return {}
+    return {"content": {answer.media_type: {"schema": _reference(answer.schema)} if answer.schema else {}}}
+
+
+def _reference(model: type[BaseModel]) -> Json:
+    return {"$ref": _REFERENCE.format(model=model.__name__)}
+
+
+def _path_parameters(path: str) -> list[Json]:
+    return [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+        for name in _PARAMETER.findall(path)
+    ]
+
+
+def _query_parameters(schema: Json) -> list[Json]:
+    parameters = []
+    for name, original in schema["properties"].items():
+        field = dict(original)
+        parameter: Json = {"name": name, "in": "query", "required": name in schema.get("required", ())}
+        if "description" in field:
+            parameter["description"] = field.pop("description")
+        choices = [choice for choice in field.pop("anyOf", ()) if choice != {"type": "null"}]
+        if choices:  # optional: a query string has no null
+            field = {**choices[0], **field}
+        if field.get("default", 0) is None:
+            del field["default"]
+        parameters.append({**parameter, "schema": field})
+    return parameters
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(part.capitalize() for part in rest)

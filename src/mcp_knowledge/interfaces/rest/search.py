@@ -1,0 +1,80 @@
+"""`/search` and `/search/explain`."""
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from mcp_knowledge.domain.search import SearchResult
+from mcp_knowledge.errors import KnowledgeError
+from mcp_knowledge.interfaces import wire
+from mcp_knowledge.interfaces.rest import schemas
+from mcp_knowledge.interfaces.rest.arguments import clamp, read_json, shown
+from mcp_knowledge.interfaces.rest.context import services
+from mcp_knowledge.interfaces.rest.operations import Answer, Operations
+from mcp_knowledge.interfaces.rest.responses import json_response
+from mcp_knowledge.services import Services
+from mcp_knowledge.services.search_request import search_request
+
+operations = Operations("Search")
+
+_ERRORS = (
+    "INVALID_QUERY",
+    "INVALID_FILTER",
+    "SEARCH_MODE_UNSUPPORTED",
+    "SEARCH_COLLAPSE_UNSUPPORTED",
+    "EMBEDDING_MISMATCH",
+)
+_ARGUMENTS = {
+    "query": "query",
+    "mode": "mode",
+    "collectionIds": "collection_ids",
+    "documentIds": "document_ids",
+    "filters": "filters",
+    "fusion": "fusion",
+    "expand": "expand",
+    "collapse": "collapse",
+    "explain": "explain",
+}
+
+
+@operations.add(
+    "POST",
+    "/search",
+    "Search",
+    Answer(200, "Hits, best first; with `explain` also how they came about.", schemas.SearchAnswer),
+    body=schemas.SearchRequest,
+    errors=_ERRORS,
+)
+async def search(request: Request) -> Response:
+    """Hits for a query."""
+    result = await _run(services(request), await read_json(request))
+    return json_response(wire.search_result(result, result.request.explain))
+
+
+@operations.add(
+    "POST",
+    "/search/explain",
+    "Search, and say how the hits came about",
+    Answer(200, "Hits with both sides' candidates, timings and the query as it was read.", schemas.Explanation),
+    body=schemas.SearchRequest,
+    errors=_ERRORS,
+)
+async def explain(request: Request) -> Response:
+    """Hits for a query, with all reasons."""
+    result = await _run(services(request), {**await read_json(request), "explain": True})
+    return json_response(wire.search_result(result, explain=True))
+
+
+async def _run(found: Services, body: dict[str, Any]) -> SearchResult:
+    limit = body.pop("limit", None)
+    if limit is not None:
+        if not isinstance(limit, int) or isinstance(limit, bool):
+            raise KnowledgeError("INVALID_ARGUMENT", "limit: must be an integer.")
+        limit = clamp(limit, found.settings.max_search_limit_api)
+    unknown = sorted(set(body) - set(_ARGUMENTS))
+    if unknown:
+        raise KnowledgeError("INVALID_ARGUMENT", f"{shown(unknown[0])}: is not a known argument.")
+    arguments = {_ARGUMENTS[name]: value for name, value in body.items()}
+    query = arguments.pop("query", None)
+    return await found.search.search(search_request(found.settings, query=query, limit=limit, **arguments))

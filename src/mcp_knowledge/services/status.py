@@ -1,0 +1,182 @@
+"""How the service is doing: readiness, figures, metrics."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.exposition import generate_latest
+from prometheus_client.registry import Collector
+
+from mcp_knowledge.domain.chunking import CHUNKER_NAME, CHUNKER_VERSION
+from mcp_knowledge.domain.documents import JOB_STATUSES, DocumentStatus, IndexVersions
+from mcp_knowledge.ports import BlobStore, Counts, Embedder, Parser, Store, StoreHealth
+from mcp_knowledge.services.metrics import REGISTRY
+from mcp_knowledge.settings import Settings
+
+log = logging.getLogger(__name__)
+
+_CHECK_TIMEOUT_S = 10.0  # loading the model from a cold disk is the slowest check
+_LIVE_STATUSES: tuple[DocumentStatus, ...] = ("pending", "processing", "ready", "failed", "deleting")
+
+
+@dataclass(frozen=True, slots=True)
+class SystemStatus:
+    """The service at a glance.
+
+    Args:
+        versions: what makes index entries now, one for each parser.
+        embedding_healthy: the model answers, and the stored vectors are its own.
+    """
+
+    version: str
+    settings: Settings
+    database: StoreHealth
+    storage_driver: str
+    storage_healthy: bool
+    embedding_healthy: bool
+    generation: int
+    counts: Counts
+    versions: Sequence[IndexVersions]
+
+
+class Status:
+    """Looks at every part.
+
+    Args:
+        accepted_extensions: those that `parser` reads.
+        worker_running: whether ingestion goes on in this process.
+        version: the product's.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        blobs: BlobStore,
+        embedder: Embedder,
+        parser: Parser,
+        settings: Settings,
+        *,
+        accepted_extensions: frozenset[str],
+        worker_running: Callable[[], bool],
+        version: str,
+    ) -> None:
+        self._store = store
+        self._blobs = blobs
+        self._embedder = embedder
+        self._parser = parser
+        self._settings = settings
+        self._extensions = sorted(accepted_extensions)
+        self._worker_running = worker_running
+        self._version = version
+        self._model_answered = False
+
+    async def ready(self) -> tuple[bool, dict[str, bool]]:
+        """Whether everything works, and which parts do."""
+        database, storage, embedding = await asyncio.gather(
+            self.database(), self._storage_healthy(), self._embedding_healthy()
+        )
+        checks = {
+            "database": database.healthy,
+            "storage": storage,
+            "embedding": embedding,
+            "migrations": database.healthy and database.migration > 0,
+            "worker": self._worker_running(),
+        }
+        return all(checks.values()), checks
+
+    async def database(self) -> StoreHealth:
+        """The database's state."""
+        return await self._store.health()
+
+    async def document_counts(self) -> dict[DocumentStatus, int]:
+        """How many documents there are, by status."""
+        return (await self._store.counts(self.index_versions())).documents
+
+    async def system(self) -> SystemStatus:
+        """Everything that the status page shows."""
+        versions = self.index_versions()
+        database, storage, embedding, generation, counts = await asyncio.gather(
+            self.database(),
+            self._storage_healthy(),
+            self._embedding_healthy(),
+            self._store.generation(),
+            self._store.counts(versions),
+        )
+        return SystemStatus(
+            version=self._version,
+            settings=self._settings,
+            database=database,
+            storage_driver=self._blobs.driver,
+            storage_healthy=storage,
+            embedding_healthy=embedding,
+            generation=generation,
+            counts=counts,
+            versions=versions,
+        )
+
+    async def metrics(self) -> bytes:
+        """All metrics in the Prometheus text format."""
+        gauges = CollectorRegistry()
+        gauges.register(_StoreFigures(await self._store.counts(self.index_versions())))
+        return generate_latest(REGISTRY) + generate_latest(gauges)
+
+    def index_versions(self) -> list[IndexVersions]:
+        """What makes index entries now: one for each parser."""
+        parsers = {self._parser.current_version(extension): None for extension in self._extensions}
+        embedder = self._embedder
+        return [
+            IndexVersions(
+                parser_name=name,
+                parser_version=version,
+                chunker_name=CHUNKER_NAME,
+                chunker_version=CHUNKER_VERSION,
+                embedding_model=embedder.model,
+                embedding_dimensions=embedder.dimensions,
+                embedding_version=embedder.version,
+            )
+            for name, version in parsers
+        ]
+
+    async def _storage_healthy(self) -> bool:
+        try:
+            async with asyncio.timeout(_CHECK_TIMEOUT_S):
+                return await self._blobs.healthy()
+        except Exception:
+            log.exception("The storage check failed")
+            return False
+
+    async def _embedding_healthy(self) -> bool:
+        try:
+            async with asyncio.timeout(_CHECK_TIMEOUT_S):
+                if not self._model_answered:
+                    await self._embedder.embed_query("ready")
+                    self._model_answered = True
+                return await self._store.fingerprint() in (None, self._embedder.fingerprint)
+        except Exception:
+            log.exception("The embedding check failed")
+            return False
+
+
+class _StoreFigures(Collector):
+    """Gauges of what the store counted at the time of the scrape."""
+
+    def __init__(self, counts: Counts) -> None:
+        self._counts = counts
+
+    def collect(self) -> Iterator[Metric]:
+        """The gauges."""
+        documents = GaugeMetricFamily("documents_total", "Documents by status.", labels=["status"])
+        for status in _LIVE_STATUSES:
+            documents.add_metric([status], self._counts.documents.get(status, 0))
+        yield documents
+        failed = GaugeMetricFamily("documents_failed_total", "Failed documents by error code.", labels=["code"])
+        for code, number in sorted(self._counts.failed_by_code.items()):
+            failed.add_metric([code], number)
+        yield failed
+        queue = GaugeMetricFamily("job_queue_depth", "Jobs by status.", labels=["status"])
+        for job_status in JOB_STATUSES:
+            queue.add_metric([job_status], self._counts.jobs.get(job_status, 0))
+        yield queue
