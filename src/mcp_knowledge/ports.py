@@ -169,9 +169,11 @@ class Store(Protocol):
         """Never raises: a database that does not answer is unhealthy."""
         ...
 
-    async def counts(self, current: IndexVersions) -> Counts:
-        """Figures for status and metrics; documents whose revision was made with other versions than `current` are
-        stale.
+    async def counts(self, current: Sequence[IndexVersions]) -> Counts:
+        """Figures for status and metrics.
+
+        Args:
+            current: the versions in use now, one for each parser; documents made with none of these are stale.
         """
         ...
 

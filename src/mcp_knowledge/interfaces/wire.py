@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from mcp_knowledge import __version__
 from mcp_knowledge.domain.blocks import NormalizedDocument, block_to_json
 from mcp_knowledge.domain.documents import DOCUMENT_STATUSES, Collection, Document, Job, Revision, StoredChunk
 from mcp_knowledge.domain.search import Contributions, Hit, Ranking, SearchResult, SideCandidate
@@ -100,7 +101,7 @@ def system_status(item: SystemStatus) -> Json:
     database, counts, settings = item.database, item.counts, item.settings
     first = item.versions[0]
     return {
-        "version": item.version,
+        "version": __version__,
         "profile": settings.app_profile,
         "role": settings.role,
         "database": {"driver": database.driver, "healthy": database.healthy, "sizeBytes": database.size_bytes},

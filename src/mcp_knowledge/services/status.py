@@ -31,7 +31,6 @@ class SystemStatus:
         embedding_healthy: the model answers, and the stored vectors are its own.
     """
 
-    version: str
     settings: Settings
     database: StoreHealth
     storage_driver: str
@@ -48,7 +47,6 @@ class Status:
     Args:
         accepted_extensions: those that `parser` reads.
         worker_running: whether ingestion goes on in this process.
-        version: the product's.
     """
 
     def __init__(
@@ -61,7 +59,6 @@ class Status:
         *,
         accepted_extensions: frozenset[str],
         worker_running: Callable[[], bool],
-        version: str,
     ) -> None:
         self._store = store
         self._blobs = blobs
@@ -70,7 +67,6 @@ class Status:
         self._settings = settings
         self._extensions = sorted(accepted_extensions)
         self._worker_running = worker_running
-        self._version = version
         self._model_answered = False
 
     async def ready(self) -> tuple[bool, dict[str, bool]]:
@@ -106,7 +102,6 @@ class Status:
             self._store.counts(versions),
         )
         return SystemStatus(
-            version=self._version,
             settings=self._settings,
             database=database,
             storage_driver=self._blobs.driver,

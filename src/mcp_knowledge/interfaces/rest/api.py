@@ -3,35 +3,24 @@
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.types import Lifespan
 
 from mcp_knowledge import __version__
 from mcp_knowledge.errors import KnowledgeError
-from mcp_knowledge.interfaces.rest import collections, content, documents, jobs, search, service
 from mcp_knowledge.interfaces.rest.errors import handle_error
 from mcp_knowledge.interfaces.rest.middleware import Frame, HostRules
-from mcp_knowledge.interfaces.rest.operations import Operation, routes
+from mcp_knowledge.interfaces.rest.operations import routes
+from mcp_knowledge.interfaces.rest.reference import documentation_routes
+from mcp_knowledge.interfaces.rest.table import OPERATIONS
 from mcp_knowledge.settings import Settings
 
-_PARTS = (
-    documents.operations,
-    content.operations,
-    collections.operations,
-    search.operations,
-    jobs.operations,
-    service.operations,
-    service.probes,
-)
 
+def create_api(settings: Settings, lifespan: Lifespan[FastAPI] | None = None) -> FastAPI:
+    """The application with its REST routes.
 
-def all_operations() -> list[Operation]:
-    """Every documented operation, in the order of the documentation."""
-    return [item for part in _PARTS for item in part.items]
-
-
-def create_api(settings: Settings) -> FastAPI:
-    """The application with its REST routes; whoever composes it adds services to `state`, the dashboard and MCP."""
-    from mcp_knowledge.interfaces.rest.reference import documentation_routes
-
+    Args:
+        lifespan: puts the services into `state` while the application runs.
+    """
     app = FastAPI(
         title="MCP Knowledge",
         version=__version__,
@@ -39,13 +28,13 @@ def create_api(settings: Settings) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        lifespan=lifespan,
         exception_handlers={
             KnowledgeError: handle_error,
             HTTPException: handle_error,
             RequestValidationError: handle_error,
         },
     )
-    operations = all_operations()
-    app.router.routes.extend([*routes(operations), *documentation_routes(operations)])
+    app.router.routes.extend([*routes(OPERATIONS), *documentation_routes()])
     app.add_middleware(Frame, rules=HostRules(settings))
     return app

@@ -1,6 +1,5 @@
 """The routes for people: the page at `/docs`, which needs nothing from elsewhere, and the documentation's table."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +10,7 @@ from starlette.routing import Route
 from mcp_knowledge.interfaces.rest.openapi import error_codes, openapi_document
 from mcp_knowledge.interfaces.rest.operations import Operation, Resource
 from mcp_knowledge.interfaces.rest.responses import json_response
+from mcp_knowledge.interfaces.rest.table import OPERATIONS
 from mcp_knowledge.interfaces.web.templating import render
 
 Json = dict[str, Any]
@@ -27,9 +27,9 @@ class Field:
     description: str
 
 
-def documentation_routes(operations: Sequence[Operation]) -> list[Route]:
+def documentation_routes() -> list[Route]:
     """`/openapi.json` and `/docs`."""
-    document = openapi_document(operations)
+    document = openapi_document(OPERATIONS)
     schemas = {name: _fields(schema) for name, schema in document["components"]["schemas"].items()}
 
     async def openapi(request: Request) -> Response:
@@ -116,10 +116,8 @@ def _type(schema: Json) -> tuple[str, str | None]:
 
 def rest_reference() -> str:
     """Every route with its answers and error codes, as Markdown."""
-    from mcp_knowledge.interfaces.rest.api import all_operations
-
     tags: dict[str, list[Operation]] = {}
-    for item in all_operations():
+    for item in OPERATIONS:
         tags.setdefault(item.tag, []).append(item)
     parts = []
     for tag, operations in tags.items():

@@ -1,0 +1,18 @@
+"""Every REST operation, in the order of the documentation."""
+
+from mcp_knowledge.interfaces.rest import collections, content, documents, jobs, search, service
+from mcp_knowledge.interfaces.rest.operations import Operation
+
+OPERATIONS: tuple[Operation, ...] = tuple(
+    item
+    for part in (
+        documents.operations,
+        content.operations,
+        collections.operations,
+        search.operations,
+        jobs.operations,
+        service.operations,
+        service.probes,
+    )
+    for item in part.items
+)
