@@ -45,7 +45,7 @@ class McpEndpoint:
     """
 
     def __init__(self, get_services: Callable[[], Services]) -> None:
-        self._server = create_mcp_server(get_services)
+        self.server = create_mcp_server(get_services)
         self._manager: StreamableHTTPSessionManager | None = None
 
     @asynccontextmanager
@@ -70,7 +70,7 @@ class McpEndpoint:
 
     async def _hold(self, started: asyncio.Event, stop: asyncio.Event) -> None:
         manager = StreamableHTTPSessionManager(
-            self._server, json_response=True, stateless=True, max_request_body_size=MAX_BODY_BYTES
+            self.server, json_response=True, stateless=True, max_request_body_size=MAX_BODY_BYTES
         )
         async with manager.run():
             self._manager = manager

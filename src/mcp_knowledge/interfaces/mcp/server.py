@@ -74,7 +74,10 @@ def create_mcp_server(get_services: Callable[[], Services]) -> Server[Any]:
         return types.ListResourceTemplatesResult(resource_templates=list(resources.TEMPLATES))
 
     async def read_resource(context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        return await resources.read_resource(get_services(), params.uri)
+        try:
+            return await resources.read_resource(get_services(), params.uri)
+        except KnowledgeError as error:
+            raise _protocol_error(error, {"uri": params.uri}) from None
 
     fixed = CacheHint(ttl_ms=_FIXED_FOR_MS, scope="private")
     server: Server[Any] = Server(
@@ -113,6 +116,11 @@ def _failure(code: str, message: str) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(text=f"{code}: {message}")], is_error=True)
 
 
+def _protocol_error(error: KnowledgeError, data: dict[str, Any] | None = None) -> MCPError:
+    code = types.INVALID_PARAMS if error.status < 500 else types.INTERNAL_ERROR
+    return MCPError(code, f"{error.code}: {error.message}", data)
+
+
 async def _guard(ctx: Context, call_next: CallNext) -> HandlerResult:
     """The outermost layer: arguments of a wrong shape reach the tool, which answers them; surprises stay in the log."""
     params = ctx.params
@@ -123,8 +131,7 @@ async def _guard(ctx: Context, call_next: CallNext) -> HandlerResult:
     except (MCPError, ValidationError):
         raise
     except KnowledgeError as error:
-        code = types.INVALID_PARAMS if error.status < 500 else types.INTERNAL_ERROR
-        raise MCPError(code, f"{error.code}: {error.message}") from None
+        raise _protocol_error(error) from None
     except Exception:
         _log.exception("%s failed", ctx.method)
         raise MCPError(types.INTERNAL_ERROR, "INTERNAL_ERROR: Something went wrong on our side.") from None
