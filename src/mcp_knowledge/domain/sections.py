@@ -1,0 +1,340 @@
+"""Blocks to sections: the text under one heading as a reader would recognise it, and where each stretch comes from."""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol
+
+from mcp_knowledge.domain.blocks import (
+    Block,
+    Code,
+    Heading,
+    Image,
+    ListBlock,
+    PageBreak,
+    SourceLocation,
+    Table,
+)
+
+PartKind = Literal["prose", "list", "table", "code", "heading"]
+MAX_HEADING_CHARACTERS = 300  # a "heading" beyond that is running text; every chunk below would carry it
+BLOCK_GAP = "\n\n"
+CELL_GAP = " | "
+_LINE_BREAKS = re.compile(r"[\r\n]+")
+_CELL_RANGE = re.compile(r"([A-Z]+)([0-9]+):([A-Z]+)([0-9]+)")
+
+
+class Tokens(Protocol):
+    """The embedding model's own tokens, special tokens excluded. `Embedder` has this shape."""
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text."""
+        ...
+
+    def token_offsets(self, text: str) -> list[tuple[int, int]]:
+        """Character span of each token."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One block within its section's text.
+
+    Args:
+        start, end: character span in the section's text.
+        location: the block's own location.
+        char_start: offset of `start` in the source when the block's text is the source's, character by character.
+        line_starts: where items, rows or lines begin, in the section's text; empty for running text.
+        header: the header row that every later piece of a table repeats; `header_tokens` is its size.
+        rows: the table row (0 = first of the location's cell range) of each line.
+    """
+
+    start: int
+    end: int
+    kind: PartKind
+    location: SourceLocation
+    char_start: int | None = None
+    line_starts: tuple[int, ...] = ()
+    header: str = ""
+    header_tokens: int = 0
+    rows: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The text between one heading and the next. `headings`: the path from the top; `bare`: its last is the text."""
+
+    headings: tuple[Heading, ...]
+    text: str
+    parts: tuple[Part, ...]
+    bare: bool = False
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The heading path in words."""
+        return tuple(heading.text for heading in self.headings)
+
+    @property
+    def place(self) -> tuple[int | None, str | None, str | None]:
+        """Slide, sheet and chapter, which no chunk may straddle."""
+        return _place(self.parts[0].location)
+
+
+class SectionText:
+    """Collects rendered blocks into a section's text."""
+
+    def __init__(self) -> None:
+        self.pieces: list[str] = []
+        self.parts: list[Part] = []
+        self.length = 0
+
+    def add(self, part: Part, text: str) -> None:
+        """Append a part whose offsets count from its own text's start."""
+        if self.parts:
+            self.pieces.append(BLOCK_GAP)
+            self.length += len(BLOCK_GAP)
+        offset = self.length
+        lines = tuple(offset + start for start in part.line_starts)
+        self.parts.append(replace(part, start=offset, end=offset + len(text), line_starts=lines))
+        self.pieces.append(text)
+        self.length += len(text)
+
+    def section(self, headings: tuple[Heading, ...], bare: bool = False) -> Section:
+        """What was collected."""
+        return Section(headings, "".join(self.pieces), tuple(self.parts), bare)
+
+
+def split_sections(blocks: Iterable[Block], tokens: Tokens, header_limit: int) -> Iterator[Section]:
+    """Sections in reading order. A heading without text below it becomes a section of its own words.
+
+    Args:
+        tokens: the model's tokens.
+        header_limit: tokens; a table whose header row is longer names the column in front of every value instead.
+    """
+    path: tuple[Heading, ...] = ()
+    text = SectionText()
+    untold: Heading | None = None  # a heading that no section has shown yet
+    for block in blocks:
+        if isinstance(block, PageBreak):
+            continue
+        if isinstance(block, Heading) and len(block.text) <= MAX_HEADING_CHARACTERS:
+            if not block.text.strip():
+                continue
+            if text.parts:
+                yield text.section(path)
+            elif untold is not None and block.level <= untold.level:
+                yield _bare(path)
+            path = (
+                *(heading for heading in path if heading.level < block.level),
+                replace(block, text=block.text.strip()),
+            )
+            text, untold = SectionText(), block
+            continue
+        rendered = _render(block, tokens, header_limit)
+        if rendered is None:
+            continue
+        if text.parts and _place(text.parts[-1].location) != _place(block.location):
+            yield text.section(path)
+            text = SectionText()
+        text.add(*rendered)
+        untold = None
+    if text.parts:
+        yield text.section(path)
+    elif untold is not None:
+        yield _bare(path)
+
+
+def merge_sections(sections: Sequence[Section]) -> Section:
+    """One section of several neighbours: under their common path, with the headings below it as lines of the text."""
+    shared = shared_headings(sections)
+    text = SectionText()
+    shown = sections[0].headings[:shared]
+    for section in sections:
+        fresh = section.headings[_common(section.headings, shown) :]
+        for heading in fresh[:-1] if section.bare else fresh:
+            text.add(*_heading_part(heading))
+        for part in section.parts:
+            lines = tuple(start - part.start for start in part.line_starts)
+            text.add(replace(part, line_starts=lines), section.text[part.start : part.end])
+        shown = section.headings
+    return text.section(sections[0].headings[:shared])
+
+
+def shared_headings(sections: Sequence[Section]) -> int:
+    """How many headings, from the top, all the sections have in common."""
+    return min(_common(sections[0].headings, section.headings) for section in sections)
+
+
+def part_location(part: Part, start: int, end: int) -> SourceLocation:
+    """Where the stretch `start`…`end` (section offsets) of a part stands in the source, as exactly as can be told."""
+    location = part.location
+    if part.char_start is not None:
+        shift = part.char_start - part.start
+        location = replace(location, char_start=max(start, part.start) + shift, char_end=min(end, part.end) + shift)
+    if part.rows and location.cell_range:
+        first = max(0, bisect_right(part.line_starts, start) - 1)
+        last = max(first, bisect_left(part.line_starts, end) - 1)
+        location = replace(location, cell_range=_rows_of_range(location.cell_range, part.rows[first], part.rows[last]))
+    return location
+
+
+def merge_locations(locations: Sequence[SourceLocation]) -> SourceLocation:
+    """The smallest location that covers all of them."""
+    if len(locations) == 1:
+        return locations[0]
+    first = locations[0]
+    starts = [item.char_start for item in locations if item.char_start is not None]
+    ends = [item.char_end for item in locations if item.char_end is not None]
+    from_pages = [item.page_start for item in locations if item.page_start is not None]
+    to_pages = [page for item in locations if (page := item.page_end or item.page_start) is not None]
+    ranges = [item.cell_range for item in locations if item.cell_range]
+    return SourceLocation(
+        page_start=min(from_pages, default=None),
+        page_end=max(to_pages, default=None),
+        slide=first.slide,
+        sheet=first.sheet,
+        cell_range=_cover(ranges) if ranges else None,
+        section=first.section,
+        char_start=min(starts, default=None),
+        char_end=max(ends, default=None),
+    )
+
+
+def _place(location: SourceLocation) -> tuple[int | None, str | None, str | None]:
+    return location.slide, location.sheet, location.section
+
+
+def _common(left: tuple[Heading, ...], right: tuple[Heading, ...]) -> int:
+    count = 0
+    for one, other in zip(left, right, strict=False):
+        if one is not other and one != other:
+            break
+        count += 1
+    return count
+
+
+def _bare(path: tuple[Heading, ...]) -> Section:
+    text = SectionText()
+    text.add(*_heading_part(path[-1]))
+    return text.section(path, bare=True)
+
+
+def _heading_part(heading: Heading) -> tuple[Part, str]:
+    return _part("heading", heading.text, heading.location), heading.text
+
+
+def _render(block: Block, tokens: Tokens, header_limit: int) -> tuple[Part, str] | None:
+    if isinstance(block, Table):
+        return _render_table(block, tokens, header_limit)
+    if isinstance(block, ListBlock):
+        return _render_list(block)
+    if isinstance(block, PageBreak):
+        return None
+    source = block.alt if isinstance(block, Image) else block.text
+    is_code = isinstance(block, Code)
+    text = source.strip("\r\n").rstrip() if is_code else source.strip()
+    if not _visible(text):
+        return None
+    location = block.location
+    if text != source and _exact(source, location):
+        assert location.char_start is not None
+        lead = len(source) - len(source.lstrip("\r\n" if is_code else None))
+        start = location.char_start + lead
+        location = replace(location, char_start=start, char_end=start + len(text))
+    part = _part("code" if is_code else "prose", text, location)
+    if is_code:
+        part = replace(part, line_starts=(0, *(match.end() for match in re.finditer("\n", text))))
+    return part, text
+
+
+def _part(kind: PartKind, text: str, location: SourceLocation) -> Part:
+    char_start = location.char_start if _exact(text, location) else None
+    return Part(0, len(text), kind, location, char_start=char_start)
+
+
+def _exact(text: str, location: SourceLocation) -> bool:
+    if location.char_start is None or location.char_end is None:
+        return False
+    return location.char_end - location.char_start == len(text)
+
+
+def _visible(text: str) -> bool:
+    return any(character.isprintable() and not character.isspace() for character in text)
+
+
+def _render_list(block: ListBlock) -> tuple[Part, str] | None:
+    numbers: dict[int, int] = {}  # indentation -> the last item's number there
+    lines = []
+    for item in block.items:
+        if not _visible(item):
+            continue
+        text = item.lstrip(" ")
+        indent = len(item) - len(text)
+        numbers = {depth: number for depth, number in numbers.items() if depth <= indent}
+        numbers[indent] = numbers.get(indent, 0) + 1
+        marker = f"{numbers[indent]}." if block.ordered else "-"
+        lines.append(f"{' ' * indent}{marker} {text.rstrip()}")
+    return _lines("list", lines, block.location)
+
+
+def _render_table(block: Table, tokens: Tokens, header_limit: int) -> tuple[Part, str] | None:
+    names = tuple(_cell(name) for name in block.headers or ())
+    header = CELL_GAP.join(names).rstrip() if _visible("".join(names)) else ""
+    skipped = 0 if block.headers is None else 1
+    header_tokens = tokens.count_tokens([header])[0] if header else 0
+    named = header_tokens > header_limit
+    lines, rows = ([], []) if named or not header else ([header], [0])
+    for number, row in enumerate(block.rows, start=skipped):
+        cells = [_cell(cell) for cell in row]
+        if not _visible("".join(cells)):
+            continue
+        if named:
+            cells = [f"{name}: {cell}" if name else cell for name, cell in zip(names, cells, strict=False) if cell]
+        lines.append(CELL_GAP.join(cells).rstrip())
+        rows.append(number)
+    if named and not block.rows:
+        lines, rows = [header], [0]
+    rendered = _lines("table", lines, block.location)
+    if rendered is None:
+        return None
+    part, text = rendered
+    if named:
+        header, header_tokens = "", 0
+    return replace(part, char_start=None, header=header, header_tokens=header_tokens, rows=tuple(rows)), text
+
+
+def _cell(text: str) -> str:
+    return _LINE_BREAKS.sub(" ", text.strip())
+
+
+def _lines(kind: PartKind, lines: list[str], location: SourceLocation) -> tuple[Part, str] | None:
+    if not lines:
+        return None
+    starts, position = [], 0
+    for line in lines:
+        starts.append(position)
+        position += len(line) + 1
+    text = "\n".join(lines)
+    return replace(_part(kind, text, location), line_starts=tuple(starts)), text
+
+
+def _rows_of_range(cell_range: str, first: int, last: int) -> str:
+    match = _CELL_RANGE.fullmatch(cell_range)
+    if match is None:
+        return cell_range
+    left, top, right, bottom = match.groups()
+    return f"{left}{min(int(top) + first, int(bottom))}:{right}{min(int(top) + last, int(bottom))}"
+
+
+def _cover(ranges: Sequence[str]) -> str:
+    matches = [match for item in ranges if (match := _CELL_RANGE.fullmatch(item))]
+    if not matches:
+        return ranges[0]
+    lefts, rights = [match[1] for match in matches], [match[3] for match in matches]
+    top, bottom = min(int(match[2]) for match in matches), max(int(match[4]) for match in matches)
+    return f"{min(lefts, key=_column)}{top}:{max(rights, key=_column)}{bottom}"
+
+
+def _column(letters: str) -> tuple[int, str]:
+    return len(letters), letters
