@@ -3,6 +3,7 @@
 import hashlib
 import json
 
+from mcp_knowledge.adapters.sqlite.content import unpack_text
 from mcp_knowledge.adapters.sqlite.drivers import Connection, Row
 from mcp_knowledge.adapters.sqlite.sql import first_row, json_list, to_json
 from mcp_knowledge.domain.blocks import SourceLocation
@@ -17,12 +18,14 @@ _SELECT = f"SELECT {_COLUMNS} FROM chunks c {_JOINS}"
 
 
 def _chunk_from(row: Row) -> StoredChunk:
+    content = unpack_text(row[5])
     return StoredChunk(
-        *row[:6],
+        *row[:5],
+        content=content,
         heading_path=tuple(json.loads(row[6])),
         location=SourceLocation.from_json(json.loads(row[7])),
         token_count=row[8],
-        content_hash=hashlib.sha256(row[5].encode()).hexdigest(),
+        content_hash=hashlib.sha256(content.encode()).hexdigest(),
         metadata=json.loads(row[9]) if row[9] else {},
     )
 

@@ -49,7 +49,7 @@ def pack(item: IndexedRevision) -> PackedRevision:
         clean(item.title),
         item.document_metadata,
         item.versions,
-        content.pack(item.normalized),
+        content.pack(item.normalized, [chunk.content for chunk in item.chunks]),
         [
             (
                 chunk.id,
@@ -59,7 +59,7 @@ def pack(item: IndexedRevision) -> PackedRevision:
                 to_json(list(chunk.heading_path)),
                 to_json(chunk.location.to_json()),
                 to_json(chunk.metadata) if chunk.metadata else None,
-                clean(chunk.content),
+                content.pack_text(chunk.content),
             )
             for chunk in item.chunks
         ],

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 
+from mcp_knowledge.adapters.sqlite.content import unpack_text
 from mcp_knowledge.adapters.sqlite.drivers import Connection
 from mcp_knowledge.domain.tokens import index_text
 
@@ -35,4 +36,6 @@ def retitle(connection: Connection, document_no: int, title: str) -> None:
     rows = list(connection.execute(sql, (document_no,)))
     remove_chunks(connection, document_no)
     terms = index_text(title)
-    connection.executemany(_INSERT, ((no, terms, *indexed_text(json.loads(path), text)) for no, path, text in rows))
+    connection.executemany(
+        _INSERT, ((no, terms, *indexed_text(json.loads(path), unpack_text(text))) for no, path, text in rows)
+    )

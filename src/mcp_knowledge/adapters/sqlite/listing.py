@@ -6,6 +6,7 @@ from typing import Any
 
 from mcp_knowledge.adapters.sqlite import documents
 from mcp_knowledge.adapters.sqlite.drivers import Connection
+from mcp_knowledge.adapters.sqlite.scope import filters_sql
 from mcp_knowledge.adapters.sqlite.sql import GONE, first_row, fold_key, json_list
 from mcp_knowledge.domain.documents import DOCUMENT_STATUSES, JOB_STATUSES, Document, IndexVersions, now_ms
 from mcp_knowledge.ports import Counts, DocumentQuery, DocumentSort
@@ -45,8 +46,6 @@ def _conditions(query: DocumentQuery) -> tuple[list[str], list[Any]]:
         conditions.append("(instr(d.title_key, ?) OR instr(d.filename_key, ?))")
         params += [fold_key(query.search)] * 2
     if query.filters:
-        from mcp_knowledge.adapters.sqlite.scope import filters_sql
-
         sql, values = filters_sql(query.filters)
         conditions.append(f"({sql})")
         params += values

@@ -96,7 +96,7 @@ CREATE TABLE revision_heads (
 CREATE TABLE revision_blocks (
     revision_no INTEGER NOT NULL REFERENCES revisions ON DELETE CASCADE,
     first_block INTEGER NOT NULL,
-    blocks BLOB NOT NULL,                    -- zlib over a JSON array
+    blocks BLOB NOT NULL,                    -- zlib over a JSON array (content.py says more)
     PRIMARY KEY (revision_no, first_block)
 ) WITHOUT ROWID;
 
@@ -112,7 +112,7 @@ CREATE TABLE chunks (
     heading_path TEXT NOT NULL,              -- JSON array
     location TEXT NOT NULL,                  -- JSON object
     metadata TEXT,                           -- JSON object; NULL is {}
-    content TEXT NOT NULL
+    content BLOB NOT NULL                    -- zlib over UTF-8
 );
 CREATE INDEX chunks_id ON chunks (id);
 CREATE UNIQUE INDEX chunks_document ON chunks (document_no, sequence);

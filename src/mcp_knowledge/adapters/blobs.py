@@ -1,0 +1,146 @@
+"""Originals as files below one folder."""
+
+import asyncio
+import os
+import re
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+from mcp_knowledge.errors import KnowledgeError
+
+_UPLOADS = "uploads"  # temporary files, on the same file system as the blobs
+_KEY = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+")
+_PIECE_BYTES = 256 * 1024
+_KEYS_AT_ONCE = 1000
+_ABANDONED_UPLOAD_S = 24 * 3600  # no upload takes this long: its process was killed
+
+
+class LocalBlobStore:
+    """Blobs in a folder of this machine; a key is the path below it.
+
+    Args:
+        root: the folder; made when it is missing.
+    """
+
+    driver = "local"
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._uploads: Path | None = None
+
+    async def put_file(self, key: str, path: Path) -> None:
+        """Take over a finished temporary file. When this returns the blob survives a loss of power.
+
+        Raises:
+            KnowledgeError: SERVICE_UNAVAILABLE when the disk is full or cannot be written.
+        """
+        await asyncio.to_thread(_move_durably, path, self._path(key))
+
+    def upload_dir(self) -> Path:
+        """Where temporary upload files belong. The first call removes what killed processes left there."""
+        if self._uploads is None:
+            folder = self._root / _UPLOADS
+            folder.mkdir(parents=True, exist_ok=True)
+            _remove_abandoned(folder)
+            self._uploads = folder
+        return self._uploads
+
+    @asynccontextmanager
+    async def local_copy(self, key: str) -> AsyncIterator[Path]:
+        """The blob's own file: to be read, not changed. Raises DOCUMENT_CONTENT_UNAVAILABLE."""
+        path = self._path(key)
+        if not await asyncio.to_thread(path.is_file):
+            raise KnowledgeError("DOCUMENT_CONTENT_UNAVAILABLE")
+        yield path
+
+    async def read(self, key: str, start: int = 0, length: int | None = None) -> AsyncIterator[bytes]:
+        """The bytes from `start`, in pieces, up to `length` of them. Raises DOCUMENT_CONTENT_UNAVAILABLE."""
+        try:
+            file = await asyncio.to_thread(self._path(key).open, "rb")
+        except OSError as error:
+            raise KnowledgeError("DOCUMENT_CONTENT_UNAVAILABLE") from error
+        with file:
+            file.seek(start)
+            left = length
+            while left is None or left > 0:
+                piece = await asyncio.to_thread(file.read, _PIECE_BYTES if left is None else min(left, _PIECE_BYTES))
+                if not piece:
+                    return
+                yield piece
+                left = None if left is None else left - len(piece)
+
+    async def delete(self, key: str) -> None:
+        """Remove a blob, if it is there."""
+        await asyncio.to_thread(self._path(key).unlink, missing_ok=True)
+
+    async def keys(self) -> AsyncIterator[tuple[str, int]]:
+        """Every key and when its bytes were written (Unix milliseconds)."""
+        found = _walk(self._root)
+        while batch := await asyncio.to_thread(_take, found, _KEYS_AT_ONCE):
+            for item in batch:
+                yield item
+
+    async def healthy(self) -> bool:
+        """Whether a file can be written here now."""
+        return await asyncio.to_thread(self._can_write)
+
+    def _can_write(self) -> bool:
+        try:
+            self._root.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self._root) as file:
+                file.write(b"ok")
+                file.flush()
+        except OSError:
+            return False
+        return True
+
+    def _path(self, key: str) -> Path:
+        """Where a key lies; never outside the root, nor among the uploads."""
+        if not _KEY.fullmatch(key) or key.startswith(f"{_UPLOADS}/"):
+            raise ValueError("a blob key is a relative path of plain names")
+        return self._root / key
+
+
+def _move_durably(source: Path, target: Path) -> None:
+    try:
+        _sync(source)
+        new_folders = [folder for folder in target.parents if not folder.exists()]
+        target.parent.mkdir(parents=True, exist_ok=True)
+        source.replace(target)
+        for folder in (target.parent, *(made.parent for made in new_folders)):
+            _sync(folder)
+    except OSError as error:
+        raise KnowledgeError("SERVICE_UNAVAILABLE", "The file could not be stored. The disk may be full.") from error
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _remove_abandoned(folder: Path) -> None:
+    for path in folder.iterdir():
+        with suppress(OSError):  # another process may be sweeping too
+            if path.stat().st_mtime < time.time() - _ABANDONED_UPLOAD_S:
+                path.unlink()
+
+
+def _walk(root: Path) -> Iterator[tuple[str, int]]:
+    for folder, subfolders, names in os.walk(root):
+        if Path(folder) == root:
+            subfolders[:] = [name for name in subfolders if name != _UPLOADS]
+            continue  # no key is a bare name
+        for name in names:
+            path = Path(folder) / name
+            with suppress(FileNotFoundError):  # deleted meanwhile
+                yield path.relative_to(root).as_posix(), path.stat().st_mtime_ns // 1_000_000
+
+
+def _take(items: Iterator[tuple[str, int]], count: int) -> list[tuple[str, int]]:
+    return [item for item, _ in zip(items, range(count), strict=False)]

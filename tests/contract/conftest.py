@@ -1,0 +1,55 @@
+"""The back ends under test. A further one (PostgreSQL) joins by a branch in `opened` and its name in `BACK_ENDS`."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import cast
+
+import pytest
+from contract_kit import DIMENSIONS, Backend, Clock
+
+from mcp_knowledge.adapters.sqlite import documents, indexing, job_rows, jobs, revisions
+from mcp_knowledge.adapters.sqlite.connection import Database
+from mcp_knowledge.adapters.sqlite.drivers import DriverName
+from mcp_knowledge.adapters.sqlite.jobs import SqliteJobQueue
+from mcp_knowledge.adapters.sqlite.lexical import SqliteLexicalIndex
+from mcp_knowledge.adapters.sqlite.store import SqliteStore
+from mcp_knowledge.adapters.sqlite.vectors import SqliteVectorIndex
+from mcp_knowledge.domain.documents import now_ms
+
+BACK_ENDS = ("sqlite", "libsql")
+_TELLING_THE_TIME = (documents, indexing, job_rows, jobs, revisions)
+
+
+@asynccontextmanager
+async def opened(name: str, path: Path, clock: Clock) -> AsyncIterator[Backend]:
+    """The ports of a back end over a database of their own."""
+    database = Database(path, cast(DriverName, name))
+    await database.open()
+    try:
+        yield Backend(
+            name,
+            SqliteStore(database),
+            SqliteJobQueue(database),
+            SqliteLexicalIndex(database),
+            SqliteVectorIndex(database, DIMENSIONS),
+            clock,
+            path,
+        )
+    finally:
+        await database.close()
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock(now_ms)
+    for module in _TELLING_THE_TIME:
+        monkeypatch.setattr(module, "now_ms", clock.now_ms)
+    return clock
+
+
+@pytest.fixture(params=BACK_ENDS)
+async def backend(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> AsyncIterator[Backend]:
+    """Every test that asks for it runs once with each back end."""
+    async with opened(request.param, tmp_path / "app.db", clock) as backend:
+        yield backend
