@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from mcp_knowledge.domain.documents import StoredChunk
 from mcp_knowledge.domain.fusion import Fused
-from mcp_knowledge.domain.query import LexicalQuery, Phrase
-from mcp_knowledge.domain.search import Expand, Highlight, QueryReading
+from mcp_knowledge.domain.search import Expand, Highlight
 
 SECTION_CHUNKS = 40  # most chunks of a `section` expansion
 DOCUMENT_CHUNKS = 80  # most chunks of a `document` expansion
@@ -122,23 +121,6 @@ def place_highlights(spans: Sequence[tuple[int, int]], own_start: int, own_end: 
     if not spans and expanded:
         return [Highlight(own_start, own_end)]
     return [Highlight(own_start + start, own_start + end) for start, end in spans]
-
-
-def describe_query(query: LexicalQuery) -> QueryReading:
-    """Both passes in words: `"inv 0042" AND report*`, `at least 2 of: …`."""
-    fallback = ", ".join(_describe(phrase) for phrase in query.fallback)
-    need = f"at least {query.fallback_min_match}" if query.fallback_min_match > 1 else "any"
-    return QueryReading(
-        tokens=query.tokens,
-        exact=" AND ".join(_describe(phrase) for phrase in query.exact),
-        fallback=f"{need} of: {fallback}" if fallback else None,
-        dropped=query.dropped,
-    )
-
-
-def _describe(phrase: Phrase) -> str:
-    words = " ".join(phrase.tokens) + ("*" if phrase.prefix else "")
-    return f'"{words}"' if len(phrase.tokens) > 1 else words
 
 
 def _touch(before: StoredChunk, after: StoredChunk) -> bool:
