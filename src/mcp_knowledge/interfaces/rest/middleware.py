@@ -74,10 +74,13 @@ class HostRules:
         if method in _SAFE_METHODS:
             return
         origin = headers.get(b"origin")
+        site = headers.get(b"sec-fetch-site", b"none").strip()
+        if origin == b"null" and site == b"same-origin":
+            return  # a form of ours: under our `Referrer-Policy: no-referrer` browsers hide its origin (Fetch, section 3.2)
         if origin is not None:
             if not self.allows_origin(origin.decode("latin-1").strip(), authority):
                 raise KnowledgeError("FORBIDDEN", "Requests from other web sites are not allowed.")
-        elif headers.get(b"sec-fetch-site", b"none").strip() not in (b"same-origin", b"none"):
+        elif site not in (b"same-origin", b"none"):
             raise KnowledgeError("FORBIDDEN", "Requests from other web sites are not allowed.")
 
 

@@ -137,7 +137,7 @@ function summaryOf(uploads) {
   const left = count("waiting", "sending");
   const parts = [
     [left, left === 1 ? "file to upload" : "files to upload"],
-    [count("working"), "in work"],
+    [count("working"), "in progress"],
     [count("ready"), "ready"],
     [count("known"), "there already"],
     [count("failed"), "failed"],
