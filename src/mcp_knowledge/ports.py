@@ -426,11 +426,30 @@ class JobQueue(Protocol):
 class Embedder(Protocol):
     """Text to unit vectors, with one model."""
 
-    model: str
-    version: str
-    dimensions: int
-    max_tokens: int
-    fingerprint: str
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """Changes with the model's file or with the prefix that passages get."""
+        ...
+
+    @property
+    def dimensions(self) -> int:
+        """Length of the vectors."""
+        ...
+
+    @property
+    def max_tokens(self) -> int:
+        """Tokens the model reads, special ones included."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """Tells vectors of one model, size and prefix from those of another: they must not be compared."""
+        ...
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Model tokens of each text, special tokens excluded. Fast and synchronous; safe in any thread."""

@@ -1,1 +1,28 @@
 """Use cases. Ports come in through the constructor; no SQL, no HTTP."""
+
+from dataclasses import dataclass
+
+from mcp_knowledge.domain.cursors import CursorSigner
+from mcp_knowledge.services.catalog import Catalog
+from mcp_knowledge.services.events import Events
+from mcp_knowledge.services.ingest import IngestWorker
+from mcp_knowledge.services.library import Library
+from mcp_knowledge.services.reading import Reading
+from mcp_knowledge.services.search import Search
+from mcp_knowledge.services.status import Status
+from mcp_knowledge.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """Every use case, put together once; the interfaces get this and nothing else."""
+
+    settings: Settings
+    cursors: CursorSigner
+    library: Library
+    search: Search
+    catalog: Catalog
+    reading: Reading
+    status: Status
+    events: Events
+    worker: IngestWorker

@@ -68,7 +68,9 @@ def _port(settings: Settings) -> Check:
 
 
 async def _services(settings: Settings, storage_ok: bool) -> list[Check]:
-    from mcp_knowledge.app import make_embedder, make_parser, open_services
+    from mcp_knowledge.adapters.minilm import MiniLmEmbedder
+    from mcp_knowledge.adapters.parsers.sandbox import SandboxedParser
+    from mcp_knowledge.app import open_services
 
     async def database() -> str:
         if not storage_ok:
@@ -78,12 +80,12 @@ async def _services(settings: Settings, storage_ok: bool) -> list[Check]:
         return f"{health.driver}, migration {health.migration}, {health.size_bytes / MIB:.1f} MiB"
 
     async def model() -> str:
-        embedder = make_embedder(settings)
+        embedder = MiniLmEmbedder(settings)
         vector = await embedder.embed_query("Does the model answer?")
         return f"{embedder.model}, {vector.shape[0]} dimensions"
 
     async def parsers() -> str:
-        parser = make_parser(settings)
+        parser = SandboxedParser(settings)
         try:
             with tempfile.TemporaryDirectory() as folder:
                 sample = Path(folder) / "sample.md"

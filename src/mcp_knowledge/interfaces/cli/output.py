@@ -12,6 +12,7 @@ from mcp_knowledge.domain.documents import Document, Job
 from mcp_knowledge.domain.search import Hit, SearchResult
 from mcp_knowledge.interfaces.cli.doctor import Check
 from mcp_knowledge.interfaces.wire import timestamp
+from mcp_knowledge.services.evaluate import Evaluation
 from mcp_knowledge.settings import MIB
 
 out = Console(highlight=False)
@@ -142,3 +143,14 @@ def print_status(report: dict[str, Any]) -> None:
     }
     for name, value in rows.items():
         out.print(f"[bold]{name:<10}[/bold] {escape(value)}")
+
+
+def print_evaluation(rows: list[Evaluation]) -> None:
+    """One line a run."""
+    table = Table("Run", "Queries", "Recall@5", "Recall@10", "MRR@10", "nDCG@10", "No answer", "p50 ms", "p95 ms")
+    for row in rows:
+        quality = (row.recall_at_5, row.recall_at_10, row.mrr_at_10, row.ndcg_at_10)
+        false_positives = "-" if row.false_positive_rate is None else f"{row.false_positive_rate:.0%} got hits"
+        latencies = (f"{row.p50_ms:.1f}", f"{row.p95_ms:.1f}")
+        table.add_row(row.name, str(row.queries), *(f"{value:.3f}" for value in quality), false_positives, *latencies)
+    out.print(table)

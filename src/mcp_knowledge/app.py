@@ -1,0 +1,116 @@
+"""Composition root: settings to adapters to services to the ASGI application. The only module that knows them all."""
+
+import asyncio
+import logging
+import os
+import socket
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from fastapi import FastAPI
+from starlette.routing import Route
+
+from mcp_knowledge.adapters.blobs import LocalBlobStore
+from mcp_knowledge.adapters.minilm import MiniLmEmbedder
+from mcp_knowledge.adapters.parsers.registry import accepted_extensions, mime_type_of
+from mcp_knowledge.adapters.parsers.sandbox import SandboxedParser
+from mcp_knowledge.adapters.sqlite.connection import Database
+from mcp_knowledge.adapters.sqlite.jobs import SqliteJobQueue
+from mcp_knowledge.adapters.sqlite.lexical import SqliteLexicalIndex
+from mcp_knowledge.adapters.sqlite.store import SqliteStore
+from mcp_knowledge.adapters.sqlite.vectors import SqliteVectorIndex
+from mcp_knowledge.domain.cursors import CursorSigner, secret_from
+from mcp_knowledge.services import Services
+from mcp_knowledge.services.catalog import Catalog
+from mcp_knowledge.services.events import Events
+from mcp_knowledge.services.ingest import IngestWorker
+from mcp_knowledge.services.library import Library
+from mcp_knowledge.services.reading import Reading
+from mcp_knowledge.services.search import Search
+from mcp_knowledge.services.status import Status
+from mcp_knowledge.settings import Settings
+
+log = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def open_services(settings: Settings) -> AsyncIterator[Services]:
+    """Open the data directory and put the use cases together. The worker is made but not started.
+
+    Raises:
+        StartupError: the database or the storage cannot be used.
+    """
+    async with AsyncExitStack() as closing:
+        database = Database(settings.database_path, settings.database_driver)
+        await database.open()
+        closing.push_async_callback(database.close)
+        parser = SandboxedParser(settings)
+        closing.push_async_callback(parser.close)
+        embedder = MiniLmEmbedder(settings)
+        closing.callback(embedder.close)
+        store, queue = SqliteStore(database), SqliteJobQueue(database)
+        blobs = LocalBlobStore(settings.blobs_path)
+        events = Events()
+        closing.callback(events.close)
+        secret = settings.document_cursor_secret
+        cursors = CursorSigner(secret_from(secret.get_secret_value() if secret else None))
+        worker = IngestWorker(store, queue, blobs, parser, embedder, events, settings, _worker_name())
+        lexical, vectors = SqliteLexicalIndex(database), SqliteVectorIndex(database, settings.embedding_dimensions)
+        extensions = accepted_extensions()
+        yield Services(
+            settings=settings,
+            cursors=cursors,
+            library=Library(
+                store,
+                queue,
+                blobs,
+                events,
+                accepted_extensions=extensions,
+                media_type=mime_type_of,
+                wake=worker.wake,
+            ),
+            search=Search(store, lexical, vectors, embedder, settings),
+            catalog=Catalog(store, cursors, settings),
+            reading=Reading(store, cursors, settings),
+            status=Status(
+                store,
+                blobs,
+                embedder,
+                parser,
+                settings,
+                accepted_extensions=extensions,
+                worker_running=lambda: worker.running,
+            ),
+            events=events,
+            worker=worker,
+        )
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """The HTTP application: REST, MCP and the dashboard over the same services, with a worker in the background."""
+    from mcp_knowledge.interfaces.mcp.http import McpEndpoint
+    from mcp_knowledge.interfaces.rest.api import create_api
+    from mcp_knowledge.interfaces.web.pages import mount_web
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with open_services(settings) as services, mcp.run():
+            app.state.services, app.state.cursors = services, services.cursors
+            work = asyncio.create_task(services.worker.run())
+            try:
+                yield
+            finally:
+                services.events.close()
+                await services.worker.stop()
+                await work
+
+    app = create_api(settings)
+    app.router.lifespan_context = lifespan
+    mcp = McpEndpoint(lambda: app.state.services)
+    app.router.routes.append(Route("/mcp", mcp))
+    mount_web(app)
+    return app
+
+
+def _worker_name() -> str:
+    return f"{socket.gethostname()}:{os.getpid()}"
