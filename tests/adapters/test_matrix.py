@@ -18,7 +18,7 @@ def unit_vectors(count: int, seed: int = 1, centres: int = 40) -> Vector:
     random = np.random.default_rng(seed)
     middle = random.standard_normal((centres, DIMENSIONS), dtype=np.float32)
     rows = middle[random.integers(0, centres, count)] + 0.7 * random.standard_normal((count, DIMENSIONS), np.float32)
-    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
 
 
 def filled(vectors: Vector, chunks_a_document: int = 2) -> Matrix:

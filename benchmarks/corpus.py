@@ -1,0 +1,132 @@
+"""A generated corpus: text with the word frequencies of a language, vectors that lie in clusters as real ones do.
+
+Embedding 100,000 texts would take a quarter of an hour and measure nothing here: a few hundred texts are embedded, and all
+vectors are those with a little noise. Everything is written through the store, as ingestion writes it.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from mcp_knowledge.adapters.minilm import MiniLmEmbedder
+from mcp_knowledge.adapters.sqlite.connection import Database
+from mcp_knowledge.adapters.sqlite.jobs import SqliteJobQueue
+from mcp_knowledge.adapters.sqlite.store import SqliteStore
+from mcp_knowledge.domain.blocks import NOWHERE, NormalizedDocument, Paragraph
+from mcp_knowledge.domain.documents import Chunk, IndexVersions, new_id
+from mcp_knowledge.domain.query import STOP_WORDS
+from mcp_knowledge.ports import IndexedRevision, NewDocument, Vector
+from mcp_knowledge.settings import Settings
+
+CHUNKS_A_DOCUMENT = 10
+WORDS_A_CHUNK = 110
+BUCKETS = 100  # `filters: {"bucket": n}` keeps one document in so many
+_VOCABULARY = 30_000
+_EMBEDDED_TEXTS = 400
+_NOISE = 0.35  # length of the noise added to a unit vector: neighbours then have a cosine of about 0.9
+_DOCUMENTS_AT_ONCE = 50
+_VERSIONS = IndexVersions("generated", "1", "generated", "1", "all-MiniLM-L6-v2", 384, "generated")
+
+
+class Language:
+    """Made-up words, the most frequent being the English stop words, drawn by Zipf's law."""
+
+    def __init__(self, seed: int = 7) -> None:
+        self.random = np.random.default_rng(seed)
+        starts, vowels, ends = "b c d f g h k l m n p r s t v w st tr pl", "a e i o u ea ou", "n r s t l m nd x"
+        syllables = [a + b + c for a in starts.split() for b in vowels.split() for c in ["", *ends.split()]]
+        made = ("".join(self.random.choice(syllables, size)) for size in self.random.integers(1, 4, 4 * _VOCABULARY))
+        self._words = np.array(list(dict.fromkeys([*sorted(STOP_WORDS), *made]))[:_VOCABULARY])
+        weights = 1.0 / np.arange(10, len(self._words) + 10)
+        self._weights = np.cumsum(weights / weights.sum())
+
+    def words(self, count: int) -> list[str]:
+        """Words of running text."""
+        drawn: list[str] = self._words[np.searchsorted(self._weights, self.random.random(count))].tolist()
+        return drawn
+
+    def text(self, count: int) -> str:
+        """Sentences of about twelve words."""
+        words = self.words(count)
+        sentences = (" ".join(words[start : start + 12]).capitalize() for start in range(0, count, 12))
+        return ". ".join(sentences) + "."
+
+    def queries(self, count: int) -> list[str]:
+        """Questions of five to nine words, most of them frequent ones."""
+        return [f"what is the {' '.join(self.words(int(size)))}" for size in self.random.integers(2, 7, count)]
+
+
+async def fill(settings: Settings, chunks: int) -> None:
+    """Write documents with `chunks` chunks in all into an empty data directory."""
+    database = Database(settings.database_path, settings.database_driver)
+    await database.open()
+    store, queue, embedder = SqliteStore(database), SqliteJobQueue(database), MiniLmEmbedder(settings)
+    try:
+        language = Language()
+        texts = [language.text(WORDS_A_CHUNK) for _ in range(min(chunks, _EMBEDDED_TEXTS))]
+        known = await embedder.embed_passages(texts)
+        for batch in _batches(chunks // CHUNKS_A_DOCUMENT, _DOCUMENTS_AT_ONCE):
+            for number in batch:
+                await store.create_document(_new_document(number))
+            jobs = await queue.claim("benchmark", len(batch), 600_000)
+            items = [
+                IndexedRevision(
+                    job,
+                    f"Report {job.filename.removesuffix('.txt')}",
+                    NormalizedDocument(None, {}, (Paragraph("generated"),)),
+                    {},
+                    _chunks(language, job.document_id),
+                    _noisy(known, CHUNKS_A_DOCUMENT, language),
+                    _VERSIONS,
+                )
+                for job in jobs
+            ]
+            await store.index_revisions(items, embedder.fingerprint)
+    finally:
+        embedder.close()
+        await database.close()
+
+
+def data_dir(parent: Path, chunks: int) -> Path:
+    """Where a corpus of this size lies."""
+    return parent / f"chunks-{chunks}"
+
+
+def _new_document(number: int) -> NewDocument:
+    digest = hashlib.sha256(str(number).encode()).hexdigest()
+    return NewDocument(
+        id=new_id("doc"),
+        revision_id=new_id("rev"),
+        title=f"Report {number}",
+        original_filename=f"{number}.txt",
+        mime_type="text/plain",
+        extension="txt",
+        size_bytes=1,
+        sha256=digest,
+        blob_key=f"generated/{number}",
+        metadata={"bucket": number % BUCKETS},
+    )
+
+
+def _chunks(language: Language, document_id: str) -> list[Chunk]:
+    chunks = []
+    for sequence in range(CHUNKS_A_DOCUMENT):
+        text = language.text(WORDS_A_CHUNK)
+        digest = hashlib.sha256(f"{document_id} {sequence}".encode()).hexdigest()
+        heading = f"Part {sequence // 3}"
+        chunks.append(Chunk(f"chk_{digest[:32]}", sequence, text, (heading,), NOWHERE, 180, digest, text, {}))
+    return chunks
+
+
+def _noisy(known: Vector, count: int, language: Language) -> Vector:
+    random = language.random
+    rows = known[random.integers(0, len(known), count)]
+    noise = random.standard_normal(rows.shape, dtype=np.float32)
+    rows = rows + _NOISE * noise / np.linalg.norm(noise, axis=1, keepdims=True)
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
+
+
+def _batches(total: int, size: int) -> Iterator[range]:
+    return (range(start, min(start + size, total)) for start in range(0, total, size))
