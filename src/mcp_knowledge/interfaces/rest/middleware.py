@@ -76,7 +76,7 @@ class HostRules:
         origin = headers.get(b"origin")
         site = headers.get(b"sec-fetch-site", b"none").strip()
         if origin == b"null" and site == b"same-origin":
-            return  # a form of ours: under our `Referrer-Policy: no-referrer` browsers hide its origin (Fetch, section 3.2)
+            return  # a form of ours: browsers hide its origin under our `Referrer-Policy: no-referrer`
         if origin is not None:
             if not self.allows_origin(origin.decode("latin-1").strip(), authority):
                 raise KnowledgeError("FORBIDDEN", "Requests from other web sites are not allowed.")

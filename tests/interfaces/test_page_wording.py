@@ -1,0 +1,181 @@
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_knowledge.domain.blocks import SourceLocation
+from mcp_knowledge.domain.documents import Document, Progress, now_ms
+from mcp_knowledge.domain.search import (
+    Contributions,
+    Highlight,
+    Hit,
+    QueryReading,
+    Ranking,
+    SearchRequest,
+    SearchResult,
+    Timings,
+)
+from mcp_knowledge.errors import ERROR_CODES
+from mcp_knowledge.interfaces.web import explain, wording
+
+DOCUMENT = Document(
+    id="doc_1",
+    collection_id=None,
+    current_revision_id=None,
+    revision=1,
+    title="Supplier list",
+    original_filename="supplier-list.csv",
+    mime_type="text/csv",
+    extension="csv",
+    size_bytes=10,
+    sha256="0" * 64,
+    status="pending",
+    metadata={},
+    source_path=None,
+    source_url=None,
+    chunk_count=0,
+    latest_error=None,
+    progress=None,
+    created_at_ms=0,
+    updated_at_ms=0,
+)
+
+
+@given(st.text(), st.lists(st.tuples(st.integers(-5, 50), st.integers(-5, 50))))
+def test_marking_a_text_never_changes_it(text: str, spans: list[tuple[int, int]]) -> None:
+    parts = explain.segments(text, [Highlight(start, end) for start, end in spans])
+    assert "".join(part.text for part in parts) == text
+    marked = {at for start, end in spans for at in range(max(0, start), min(end, len(text)))}
+    at = 0
+    for part in parts:
+        assert part.text
+        assert all((index in marked) is part.marked for index in range(at, at + len(part.text)))
+        at += len(part.text)
+
+
+@pytest.mark.parametrize(
+    ("count", "told"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "1.0 kB"),
+        (9949, "9.9 kB"),
+        (9950, "10 kB"),
+        (999_499, "999 kB"),
+        (999_500, "1.0 MB"),
+        (67_108_864, "67 MB"),
+        (5 * 10**12, "5,000 GB"),
+    ],
+)
+def test_sizes_read_as_in_a_file_manager(count: int, told: str) -> None:
+    assert wording.size(count) == told
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [
+        (0, "just now"),
+        (59, "just now"),
+        (60, "1 min ago"),
+        (3599, "59 min ago"),
+        (3600, "1 h ago"),
+        (86_400, "1 day ago"),
+        (172_800, "2 days ago"),
+        (-50, "just now"),
+    ],
+)
+def test_ages_have_one_unit(seconds: int, told: str) -> None:
+    assert wording.age(now_ms() - seconds * 1000) == told
+
+
+def test_an_old_age_is_a_date() -> None:
+    assert wording.age(0) == "1 Jan 1970"
+
+
+@pytest.mark.parametrize(
+    ("location", "told"),
+    [
+        (SourceLocation(), ""),
+        (SourceLocation(page_start=3, page_end=3), "Page 3"),
+        (SourceLocation(page_start=3), "Page 3"),
+        (SourceLocation(page_start=3, page_end=4), "Pages 3–4"),
+        (SourceLocation(slide=2), "Slide 2"),
+        (SourceLocation(sheet="Costs", cell_range="B2:F40"), "Sheet Costs · B2:F40"),
+        (SourceLocation(section="Intro"), "Intro"),
+        (SourceLocation(char_start=0, char_end=1200), "Characters 0–1,200"),
+    ],
+)
+def test_a_place_is_told_in_words(location: SourceLocation, told: str) -> None:
+    assert wording.place(location) == told
+
+
+def test_a_state_says_what_is_done_and_how_far_it_is() -> None:
+    assert wording.state(DOCUMENT).label == "Waiting"
+    embedding = replace(DOCUMENT, status="processing", progress=Progress("embedding", 3, 12))
+    state = wording.state(embedding)
+    assert (state.kind, state.label, state.done, state.total) == ("working", "Learning the meaning", 3, 12)
+    parsing = wording.state(replace(DOCUMENT, status="processing", progress=Progress("parsing", 0, 0)))
+    assert (parsing.label, parsing.total) == ("Reading the file", None)
+    ready = replace(DOCUMENT, status="ready", progress=Progress("queued", 0, 0))
+    assert wording.state(ready).label == "Ready"
+    update = wording.update_state(ready)
+    assert update is not None and update.label == "Waiting"
+    assert wording.update_state(replace(ready, progress=None)) is None
+
+
+def test_a_failure_comes_with_advice() -> None:
+    failure = wording.failure("DOCUMENT_ENCRYPTED: This document is password-protected.")
+    assert failure is not None
+    assert failure.reason == "This document is password-protected."
+    assert "without the password" in failure.next_step
+    assert wording.failure(None) is None
+
+
+def test_advice_belongs_to_codes_that_exist() -> None:
+    assert set(wording.NEXT_STEPS) <= set(ERROR_CODES)
+
+
+def test_a_file_name_is_shown_only_when_it_says_more_than_the_title() -> None:
+    assert not wording.tells_more(DOCUMENT)
+    assert wording.tells_more(replace(DOCUMENT, title="Suppliers of 2026"))
+
+
+def test_nested_metadata_becomes_paths() -> None:
+    metadata = {"year": 2026, "tags": ["a", "b"], "document": {"author": "M", "empty": {}, "flags": [1, True]}}
+    assert dict(wording.flat(metadata)) == {
+        "year": "2026",
+        "tags": "a, b",
+        "document.author": "M",
+        "document.empty": "{}",
+        "document.flags": "[1, true]",
+    }
+
+
+def hit(ranking: Ranking, score: float) -> Hit:
+    return Hit("chk_1", "doc_1", "rev_1", "T", "text", (), SourceLocation(), score, ranking, {}, (), ())
+
+
+def test_bars_show_each_side_in_proportion_to_the_best_hit() -> None:
+    both = hit(Ranking(1, Contributions(0.02, 0.01), vector_rank=1, lexical_rank=2), 0.03)
+    one = hit(Ranking(2, Contributions(0.0, 0.015), lexical_rank=1, lexical_match_mode="exact"), 0.015)
+    result = SearchResult(SearchRequest("q"), (both, one), Timings(), QueryReading((), "", None, ()))
+    first, second = explain.hits(result, 60)
+    assert [(bar.kind, bar.start, bar.width) for bar in first.bars] == [("meaning", 0, 66.67), ("words", 66.67, 33.33)]
+    assert [(bar.kind, bar.start, bar.width) for bar in second.bars] == [("words", 0, 50)]
+    assert dict(second.reasons)["Meaning"] == "Not among the passages closest in meaning."
+    assert "contains every word asked for" in dict(second.reasons)["Words"]
+    assert dict(first.reasons)["Score"] == "1 / (60 + 1) for meaning + 1 / (60 + 2) for words = 0.0300"
+
+
+def test_the_time_line_lays_both_sides_next_to_each_other() -> None:
+    timings = Timings(embedding_ms=2, vector_search_ms=1, lexical_search_ms=1.5, fusion_ms=0.5, total_ms=5)
+    drawn = [(bar.kind, bar.start, bar.width, bar.lane) for bar in explain.lanes(timings, "hybrid")]
+    assert drawn == [
+        ("embed", 0, 40, 0),
+        ("meaning", 40, 20, 0),
+        ("words", 0, 30, 1),
+        ("fusion", 60, 10, 2),
+        ("other", 70, 30, 2),
+    ]
+    assert [bar.kind for bar in explain.lanes(timings, "lexical")] == ["words", "other"]
