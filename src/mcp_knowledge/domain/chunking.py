@@ -1,8 +1,8 @@
 """Normalized document to chunks: the passages that are embedded, found and shown.
 
-Sections end at headings; tiny neighbours share a chunk; long sections are cut at the best places (cutting.py). A
-chunk's content is a stretch of its section's text, so a reader recognises it, and its id depends on nothing but the original's
-bytes and this version.
+Sections end at headings; tiny neighbours share a chunk; long sections are cut at the best places (cutting.py). What a
+chunk holds is a stretch of its section's text, so a reader recognises it, and its id depends on nothing but the bytes
+of the original and this version.
 """
 
 import hashlib

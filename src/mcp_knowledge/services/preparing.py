@@ -1,0 +1,81 @@
+"""The first half of ingestion: from a job to chunks that wait for their vectors."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from mcp_knowledge.domain.chunking import CHUNKER_NAME, CHUNKER_VERSION, chunk_document
+from mcp_knowledge.domain.cutting import ChunkSizes
+from mcp_knowledge.domain.documents import Chunk, IndexVersions, Revision
+from mcp_knowledge.domain.filenames import title_of
+from mcp_knowledge.errors import KnowledgeError
+from mcp_knowledge.ports import BlobStore, Embedder, ParsedFile, Parser, Store
+from mcp_knowledge.services.work import Prepared, Work
+from mcp_knowledge.settings import Settings
+
+MAX_TITLE_CHARACTERS = 300
+SMALL_FILE_BYTES = 256 * 1024
+
+
+class Preparation:
+    """Fetches, parses and chunks originals."""
+
+    def __init__(self, store: Store, blobs: BlobStore, parser: Parser, embedder: Embedder, settings: Settings) -> None:
+        self._store, self._blobs, self._parser, self._embedder = store, blobs, parser, embedder
+        self._max_chunks = settings.max_chunks_per_document
+        self._sizes = ChunkSizes(
+            target=settings.chunk_target_tokens,
+            minimum=settings.chunk_min_tokens,
+            maximum=settings.chunk_max_tokens,
+            overlap=settings.chunk_overlap_tokens,
+            window=settings.embedding_max_tokens,
+        )
+
+    async def prepare(self, work: Work, room_for_large_files: Callable[[], Awaitable[None]]) -> Prepared:
+        """Parse and chunk a job's revision.
+
+        Args:
+            room_for_large_files: returns when another large document may be held in memory.
+
+        Raises:
+            KnowledgeError: a document failure code, or INGESTION_FAILED when the revision is not there.
+        """
+        revision = await self._revision(work)
+        if revision.size_bytes > SMALL_FILE_BYTES:
+            await room_for_large_files()
+        work.enter("parsing")
+        async with self._blobs.local_copy(revision.blob_key) as path:
+            parsed = await self._parser.parse(path, revision.original_filename)
+        work.enter("chunking")
+        title = " ".join((parsed.document.title or "").split())[:MAX_TITLE_CHARACTERS].rstrip()
+        title = title or title_of(revision.original_filename)
+        chunks = await self._chunks(parsed, title, revision.sha256)
+        known = {}
+        if revision.number > 1 or revision.indexed_at_ms is not None:
+            known = await self._store.reusable_vectors(work.job.document_id, [chunk.embedding_text for chunk in chunks])
+        return Prepared(title, parsed.document, chunks, self._versions(parsed), known)
+
+    async def _revision(self, work: Work) -> Revision:
+        revision_id = work.job.revision_id
+        revision = None if revision_id is None else await self._store.get_revision(revision_id)
+        if revision is None:
+            raise KnowledgeError("INGESTION_FAILED")
+        return revision
+
+    async def _chunks(self, parsed: ParsedFile, title: str, sha256: str) -> list[Chunk]:
+        chunks = await asyncio.to_thread(chunk_document, parsed.document, title, sha256, self._sizes, self._embedder)
+        if not chunks:
+            raise KnowledgeError("DOCUMENT_EMPTY")
+        if len(chunks) > self._max_chunks:
+            raise KnowledgeError("DOCUMENT_RESOURCE_LIMIT")
+        return chunks
+
+    def _versions(self, parsed: ParsedFile) -> IndexVersions:
+        return IndexVersions(
+            parser_name=parsed.parser_name,
+            parser_version=parsed.parser_version,
+            chunker_name=CHUNKER_NAME,
+            chunker_version=CHUNKER_VERSION,
+            embedding_model=self._embedder.model,
+            embedding_dimensions=self._embedder.dimensions,
+            embedding_version=self._embedder.version,
+        )
