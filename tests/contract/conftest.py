@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 from contract_kit import DIMENSIONS, Backend, Clock
 
-from mcp_knowledge.adapters.sqlite import documents, indexing, job_rows, jobs, revisions
+from mcp_knowledge.adapters.sqlite import collections, documents, indexing, job_rows, jobs, listing, revisions
 from mcp_knowledge.adapters.sqlite.connection import Database
 from mcp_knowledge.adapters.sqlite.drivers import DriverName
 from mcp_knowledge.adapters.sqlite.jobs import SqliteJobQueue
@@ -18,7 +18,7 @@ from mcp_knowledge.adapters.sqlite.vectors import SqliteVectorIndex
 from mcp_knowledge.domain.documents import now_ms
 
 BACK_ENDS = ("sqlite", "libsql")
-_TELLING_THE_TIME = (documents, indexing, job_rows, jobs, revisions)
+_TELLING_THE_TIME = (collections, documents, indexing, job_rows, jobs, listing, revisions)
 
 
 @asynccontextmanager
@@ -53,3 +53,10 @@ async def backend(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) 
     """Every test that asks for it runs once with each back end."""
     async with opened(request.param, tmp_path / "app.db", clock) as backend:
         yield backend
+
+
+@pytest.fixture
+async def other_process(backend: Backend) -> AsyncIterator[Backend]:
+    """The same database opened once more, as another process would."""
+    async with opened(backend.name, backend.path, backend.clock) as other:
+        yield other

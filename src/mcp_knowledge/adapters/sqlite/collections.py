@@ -17,14 +17,13 @@ _SELECT = f"""
 def create_collection(connection: Connection, name: str, description: str | None) -> Collection:
     """Raises COLLECTION_EXISTS."""
     _check_name_is_free(connection, name, own_no=None)
-    now = now_ms()
-    collection = Collection(new_id("col"), name, description, 0, now, now)
+    collection_id, now = new_id("col"), now_ms()
     connection.execute(
         """INSERT INTO collections (id, name, name_key, description, created_at_ms, updated_at_ms)
            VALUES (?, ?, ?, ?, ?, ?)""",
-        (collection.id, name, fold_key(name), description, now, now),
+        (collection_id, name, fold_key(name), description, now, now),
     )
-    return collection
+    return _existing(connection, collection_id)
 
 
 def get_collection(connection: Connection, collection_id: str) -> Collection | None:
@@ -59,9 +58,7 @@ def update_collection(
         connection.execute(
             "UPDATE collections SET updated_at_ms = ? WHERE collection_no = ?", (now_ms(), collection_no)
         )
-    collection = get_collection(connection, collection_id)
-    assert collection is not None
-    return collection
+    return _existing(connection, collection_id)
 
 
 def delete_collection(connection: Connection, collection_id: str) -> None:
@@ -87,3 +84,9 @@ def _check_name_is_free(connection: Connection, name: str, own_no: int | None) -
     row = first_row(connection, "SELECT collection_no FROM collections WHERE name_key = ?", (fold_key(name),))
     if row is not None and row[0] != own_no:
         raise KnowledgeError("COLLECTION_EXISTS")
+
+
+def _existing(connection: Connection, collection_id: str) -> Collection:
+    collection = get_collection(connection, collection_id)
+    assert collection is not None
+    return collection

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from mcp_knowledge.adapters.sqlite.drivers import Connection
-from mcp_knowledge.adapters.sqlite.sql import clean, first_row, to_json
+from mcp_knowledge.adapters.sqlite.sql import first_row, to_json
 from mcp_knowledge.domain.blocks import Block, Heading, NormalizedDocument, block_from_json, block_to_json
 from mcp_knowledge.ports import BlockPage, OutlineEntry
 
@@ -22,7 +22,7 @@ PackedDocument = tuple[int, str | None, str | None, bytes | None, list[Segment]]
 
 
 def pack_text(text: str) -> bytes:
-    """The content of a chunk as it is stored. Half of a surrogate pair becomes `?`."""
+    """A text as it is stored. Half of a surrogate pair becomes `?`."""
     return zlib.compress(text.encode("utf-8", "replace"))
 
 
@@ -36,9 +36,9 @@ def pack(document: NormalizedDocument, chunk_texts: Sequence[str]) -> PackedDocu
     outline = [(i, block.level, block.text) for i, block in enumerate(document.blocks) if isinstance(block, Heading)]
     return (
         len(document.blocks),
-        None if document.title is None else clean(document.title),
+        document.title,
         to_json(document.metadata) if document.metadata else None,
-        zlib.compress(to_json(outline).encode()) if outline else None,
+        pack_text(to_json(outline)) if outline else None,
         list(_segments(document.blocks, chunk_texts)),
     )
 
@@ -51,7 +51,7 @@ def _segments(blocks: Sequence[Block], chunk_texts: Sequence[str]) -> Iterator[S
         if chars >= _SEGMENT_CHARS or i == len(blocks) - 1:
             short = first == 0 and i == len(blocks) - 1
             packer = zlib.compressobj(zdict=_dictionary(chunk_texts)) if short and chunk_texts else zlib.compressobj()
-            yield first, packer.compress(f"[{','.join(parts)}]".encode()) + packer.flush()
+            yield first, packer.compress(f"[{','.join(parts)}]".encode("utf-8", "replace")) + packer.flush()
             first, parts, chars = i + 1, [], 0
 
 
@@ -114,7 +114,7 @@ def outline(connection: Connection, revision_id: str) -> list[OutlineEntry] | No
     row = _head(connection, revision_id, "h.outline")
     if row is None:
         return None
-    return [OutlineEntry(*entry) for entry in json.loads(zlib.decompress(row[0]))] if row[0] else []
+    return [OutlineEntry(*entry) for entry in json.loads(unpack_text(row[0]))] if row[0] else []
 
 
 def _head(connection: Connection, revision_id: str, columns: str) -> tuple[Any, ...] | None:

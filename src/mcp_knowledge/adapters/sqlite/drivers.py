@@ -54,6 +54,17 @@ def connect(driver: DriverName, path: Path) -> Connection:
     return _LibsqlConnection(path) if driver == "libsql" else _ApswConnection(path)
 
 
+def _storable(params: Sequence[Any]) -> tuple[Any, ...]:
+    """Parameters whose texts every driver (and every other database) can hold: no NUL, no half of a surrogate pair."""
+    return tuple(_storable_text(value) if isinstance(value, str) else value for value in params)
+
+
+def _storable_text(text: str) -> str:
+    if "\0" in text:
+        text = text.replace("\0", "\ufffd")
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
 class _ApswConnection:
     def __init__(self, path: Path) -> None:
         try:
@@ -64,13 +75,13 @@ class _ApswConnection:
 
     def execute(self, sql: str, params: Sequence[Any] = ()) -> Iterator[Row]:
         try:
-            return iter(self._connection.execute(sql, params).fetchall())
+            return iter(self._connection.execute(sql, _storable(params)).fetchall())
         except apsw.Error as error:
             raise _apsw_error(error) from error
 
     def executemany(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
         try:
-            self._connection.executemany(sql, rows)
+            self._connection.executemany(sql, map(_storable, rows))
         except apsw.Error as error:
             raise _apsw_error(error) from error
 
@@ -103,7 +114,7 @@ class _LibsqlConnection:
 
     def execute(self, sql: str, params: Sequence[Any] = ()) -> Iterator[Row]:
         try:
-            return iter(self._open().execute(sql, tuple(params)).fetchall() or ())
+            return iter(self._open().execute(sql, _storable(params)).fetchall() or ())
         except ValueError as error:
             raise _libsql_error(error) from error
 
@@ -111,7 +122,7 @@ class _LibsqlConnection:
         connection = self._open()
         try:
             for row in rows:
-                connection.execute(sql, tuple(row))
+                connection.execute(sql, _storable(row))
         except ValueError as error:
             raise _libsql_error(error) from error
 

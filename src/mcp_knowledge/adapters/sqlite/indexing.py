@@ -12,7 +12,6 @@ from mcp_knowledge.adapters.sqlite.drivers import Connection, Row
 from mcp_knowledge.adapters.sqlite.metadata import merged, write_metadata_values
 from mcp_knowledge.adapters.sqlite.sql import (
     GONE,
-    clean,
     first_row,
     fold_key,
     json_list,
@@ -46,7 +45,7 @@ def pack(item: IndexedRevision) -> PackedRevision:
     """Do the work that needs no database: compress, tokenize, hash. Runs for milliseconds; call it off the loop."""
     return PackedRevision(
         item.job,
-        clean(item.title),
+        item.title,
         item.document_metadata,
         item.versions,
         content.pack(item.normalized, [chunk.content for chunk in item.chunks]),

@@ -17,13 +17,8 @@ def first_row(connection: Connection, sql: str, params: Sequence[Any] = ()) -> R
 
 
 def to_json(value: Any) -> str:
-    """Compact JSON. Half of a surrogate pair, which UTF-8 cannot hold, becomes `?`."""
-    return clean(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
-
-
-def clean(text: str) -> str:
-    """The text as UTF-8 can hold it."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+    """Compact JSON."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def json_list(values: Iterable[Any]) -> str:
