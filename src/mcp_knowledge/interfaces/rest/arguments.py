@@ -53,8 +53,8 @@ def _without_nul(value: str) -> str:
 
 
 QueryInteger = Annotated[int, BeforeValidator(_integer)]
-LineOfText = Annotated[str, AfterValidator(_without_controls)]
-Text = Annotated[str, AfterValidator(_without_nul)]
+NoControls = AfterValidator(_without_controls)
+NoNul = AfterValidator(_without_nul)
 
 
 def clamp(value: int, highest: int) -> int:

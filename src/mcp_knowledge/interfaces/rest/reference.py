@@ -51,6 +51,7 @@ def _by_tag(document: Json) -> dict[str, list[Json]]:
             tags[operation["tags"][0]].append(
                 {
                     **operation,
+                    "description": operation.get("description", ""),
                     "method": method.upper(),
                     "path": path,
                     "fields": [_parameter(item) for item in operation.get("parameters", ())],

@@ -6,15 +6,15 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from mcp_knowledge.domain.documents import DocumentStatus, JobKind, JobStatus, Stage
 from mcp_knowledge.domain.search import Collapse, ExpandType, Fusion, MatchMode, SearchMode
-from mcp_knowledge.interfaces.rest.arguments import Arguments, LineOfText, QueryInteger, Text
+from mcp_knowledge.interfaces.rest.arguments import Arguments, NoControls, NoNul, QueryInteger
 
 Timestamp = Annotated[
     str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$", examples=["2026-01-31T09:30:00.000Z"])
 ]
 Id = Annotated[str, StringConstraints(min_length=1, max_length=200)]
-CollectionName = Annotated[LineOfText, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
-Description = Annotated[Text, StringConstraints(max_length=2000)]
-Title = Annotated[LineOfText, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
+CollectionName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200), NoControls]
+Description = Annotated[str, StringConstraints(max_length=2000), NoNul]
+Title = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500), NoControls]
 MetadataObject = dict[str, Any]
 
 
@@ -254,7 +254,7 @@ class DocumentListQuery(PageQuery):
 
     collectionId: Id | None = None
     status: DocumentStatus | None = Field(None, description="Without it, all but deleting and deleted ones.")
-    search: Annotated[Text, StringConstraints(max_length=200)] | None = Field(
+    search: Annotated[str, StringConstraints(max_length=200), NoNul] | None = Field(
         None, description="A part of the title or file name, in any case."
     )
     sort: DocumentSortName = Field("-createdAt", description="`-` for descending.")

@@ -1,0 +1,46 @@
+"""Helpers of the REST tests."""
+
+from typing import Any
+
+import httpx2
+
+API = "/api/v1"
+
+
+def multipart(*parts: tuple[str, bytes], boundary: str = "frontier") -> tuple[bytes, dict[str, str]]:
+    """A hand-made multipart body of (part headers without the last line break, content), and its request headers."""
+    body = b"".join(
+        b"--" + boundary.encode() + b"\r\n" + headers.encode() + b"\r\n\r\n" + content + b"\r\n"
+        for headers, content in parts
+    )
+    body += b"--" + boundary.encode() + b"--\r\n"
+    return body, {"Content-Type": f"multipart/form-data; boundary={boundary}"}
+
+
+def field(name: str, content: bytes) -> tuple[str, bytes]:
+    return f'Content-Disposition: form-data; name="{name}"', content
+
+
+def file_part(filename: str, content: bytes, name: str = "file") -> tuple[str, bytes]:
+    return f'Content-Disposition: form-data; name="{name}"; filename="{filename}"\r\nContent-Type: text/plain', content
+
+
+def assert_error(answer: httpx2.Response, status: int, code: str, *mentions: str) -> None:
+    """The one shape of every failure."""
+    assert answer.status_code == status, answer.text
+    data: dict[str, Any] = answer.json()
+    assert set(data) == {"error"}
+    assert set(data["error"]) == {"code", "message", "requestId"}
+    assert data["error"]["code"] == code
+    assert data["error"]["requestId"] == answer.headers["x-request-id"]
+    assert data["error"]["message"]
+    for text in mentions:
+        assert text in data["error"]["message"]
+
+
+async def upload(client: httpx2.AsyncClient, name: str, content: bytes, **fields: str) -> dict[str, Any]:
+    """Upload a document; its receipt."""
+    answer = await client.post(f"{API}/documents", files={"file": (name, content)}, data=fields)
+    assert answer.status_code == 202, answer.text
+    receipt: dict[str, Any] = answer.json()
+    return receipt
