@@ -1,0 +1,227 @@
+"""JSON and JSON Lines as readable text: one line a value, with its path (`customer.address.city: Berlin`).
+
+A scanner of our own walks the text because offsets are needed; without recursion, and with numbers as written.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from json import JSONDecoder
+
+from mcp_knowledge.adapters.parsers.encodings import decode
+from mcp_knowledge.adapters.parsers.source import Source, TextBudget
+from mcp_knowledge.domain.blocks import NormalizedDocument, Paragraph, SourceLocation
+from mcp_knowledge.errors import KnowledgeError
+
+_MAX_DEPTH = 200
+_MAX_BLOCK_CHARS = 1_500
+_MAX_LINE_CHARS = 400  # of an array's values on one line
+_STRINGS = JSONDecoder(strict=False)
+_BLANKS = re.compile(r"[ \t\r\n]*")
+_SCALAR = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w.])|(?:true|false|null|NaN|-?Infinity)(?!\w)")
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A value that is no container.
+
+    `path` leads to it inside its record; an array's values share the array's path (`in_array`). `record` tells which
+    values belong together. The offsets cover key and value.
+    """
+
+    record: tuple[int, str]
+    path: str
+    value: str
+    in_array: bool
+    start: int
+    end: int
+
+
+@dataclass(slots=True)
+class _Frame:
+    """An open container: its path, its record, and where it stands."""
+
+    is_object: bool
+    path: str
+    group: str
+    fixed: bool  # the record is an array's element: what is inside belongs to it
+    index: int = 0
+    key: str = ""
+    key_start: int = 0
+
+    @property
+    def member_path(self) -> str:
+        if self.is_object:
+            return f"{self.path}.{self.key}" if self.path else self.key
+        return f"{self.path}[{self.index}]"
+
+
+def parse(source: Source) -> NormalizedDocument:
+    """Paragraphs of `path: value` lines, record (element of the first array, top-level object) by record."""
+    decoded = decode(source.data)
+    budget = TextBudget(source.limits.max_extract_bytes)
+    lines: list[Leaf] = []
+    blocks: list[Paragraph] = []
+    chars = 0
+    for leaf in _joined(scan(decoded.text)):
+        size = len(leaf.path) + len(leaf.value) + 3
+        budget.take(leaf.path)
+        budget.take(leaf.value)
+        if lines and (lines[-1].record != leaf.record or chars + size > _MAX_BLOCK_CHARS):
+            blocks.append(_paragraph(lines))
+            lines, chars = [], 0
+        lines.append(leaf)
+        chars += size
+    if lines:
+        blocks.append(_paragraph(lines))
+    return NormalizedDocument(None, decoded.metadata, tuple(blocks))
+
+
+def _paragraph(lines: list[Leaf]) -> Paragraph:
+    text = "\n".join(f"{leaf.path}: {leaf.value}" if leaf.path else leaf.value for leaf in lines)
+    return Paragraph(text, SourceLocation(char_start=lines[0].start, char_end=lines[-1].end))
+
+
+def _joined(leaves: Iterator[Leaf]) -> Iterator[Leaf]:
+    """The leaves, with an array's values on one line as long as it stays short."""
+    held: Leaf | None = None
+    for leaf in leaves:
+        if (
+            held is not None
+            and held.in_array
+            and leaf.in_array
+            and (held.path, held.record) == (leaf.path, leaf.record)
+            and len(held.value) + len(leaf.value) < _MAX_LINE_CHARS
+        ):
+            held = Leaf(held.record, held.path, f"{held.value}, {leaf.value}", True, held.start, leaf.end)
+            continue
+        if held is not None:
+            yield held
+        held = leaf
+    if held is not None:
+        yield held
+
+
+def scan(text: str) -> Iterator[Leaf]:
+    """The leaves of one JSON value, or of several one after the other.
+
+    Raises:
+        KnowledgeError: DOCUMENT_MALFORMED for what is no JSON, DOCUMENT_RESOURCE_LIMIT for too deep nesting.
+    """
+    at = _skip(text, 0)
+    number = 0
+    while at < len(text):
+        scanner = _Scanner(text, at, number)
+        yield from scanner.leaves()
+        at = _skip(text, scanner.at)
+        number += 1
+
+
+def _skip(text: str, at: int) -> int:
+    match = _BLANKS.match(text, at)
+    assert match is not None  # it matches nothing, too
+    return match.end()
+
+
+class _Scanner:
+    """Scans one value. `at` is the next character."""
+
+    def __init__(self, text: str, at: int, number: int) -> None:
+        self.at = at
+        self._text = text
+        self._number = number
+        self._stack: list[_Frame] = []
+
+    def leaves(self) -> Iterator[Leaf]:
+        """The leaves of the value at `at`, which then stands behind it."""
+        while True:
+            if (leaf := self._value()) is not None:
+                yield leaf
+            elif self._opened():
+                continue
+            if not self._next_member():
+                return
+
+    def _value(self) -> Leaf | None:
+        """Read a scalar, or open a container and return None."""
+        start = self.at
+        character = self._text[start : start + 1]
+        if character in ("{", "["):
+            self._open(character == "{")
+            return None
+        if character == '"':
+            value = self._string()
+        elif match := _SCALAR.match(self._text, start):
+            value, self.at = match[0], match.end()
+        else:
+            raise KnowledgeError("DOCUMENT_MALFORMED")
+        if not self._stack:
+            return Leaf((self._number, ""), "", value, False, start, self.at)
+        frame = self._stack[-1]
+        path = frame.member_path if frame.is_object else frame.path
+        begin = frame.key_start if frame.is_object else start
+        return Leaf((self._number, frame.group), path, value, not frame.is_object, begin, self.at)
+
+    def _open(self, is_object: bool) -> None:
+        if len(self._stack) >= _MAX_DEPTH:
+            raise KnowledgeError("DOCUMENT_RESOURCE_LIMIT")
+        self.at += 1
+        if not self._stack:
+            self._stack.append(_Frame(is_object, "", "", fixed=False))
+            return
+        parent = self._stack[-1]
+        top_array = len(self._stack) == 1 and not parent.is_object
+        path = "" if top_array else parent.member_path
+        group, fixed = parent.group, parent.fixed
+        if not fixed and (len(self._stack) == 1 or not parent.is_object):
+            group, fixed = parent.member_path, not parent.is_object
+        self._stack.append(_Frame(is_object, path, group, fixed))
+
+    def _opened(self) -> bool:
+        """Behind an opening bracket: go to the first member; False when there is none and the container is closed."""
+        self.at = _skip(self._text, self.at)
+        frame = self._stack[-1]
+        if self._text.startswith("}" if frame.is_object else "]", self.at):
+            self.at += 1
+            self._stack.pop()
+            return False
+        if frame.is_object:
+            self._key(frame)
+        return True
+
+    def _next_member(self) -> bool:
+        """Behind a value: go to the next member, closing what ends; False at the end of the outermost value."""
+        while self._stack:
+            frame = self._stack[-1]
+            self.at = _skip(self._text, self.at)
+            character = self._text[self.at : self.at + 1]
+            self.at += 1
+            if character == ",":
+                self.at = _skip(self._text, self.at)
+                frame.index += 1
+                if frame.is_object:
+                    self._key(frame)
+                return True
+            if character != ("}" if frame.is_object else "]"):
+                raise KnowledgeError("DOCUMENT_MALFORMED")
+            self._stack.pop()
+        return False
+
+    def _key(self, frame: _Frame) -> None:
+        frame.key_start = self.at
+        if not self._text.startswith('"', self.at):
+            raise KnowledgeError("DOCUMENT_MALFORMED")
+        frame.key = self._string()
+        self.at = _skip(self._text, self.at)
+        if not self._text.startswith(":", self.at):
+            raise KnowledgeError("DOCUMENT_MALFORMED")
+        self.at = _skip(self._text, self.at + 1)
+
+    def _string(self) -> str:
+        """Read the string at `at`. Line breaks and tabs inside it are let pass."""
+        try:
+            value, self.at = _STRINGS.raw_decode(self._text, self.at)
+        except ValueError:
+            raise KnowledgeError("DOCUMENT_MALFORMED") from None
+        assert isinstance(value, str)
+        return value

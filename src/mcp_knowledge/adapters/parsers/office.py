@@ -1,0 +1,86 @@
+"""Word documents: the package under limits, hidden text and comments by us, everything else by anydoc."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from xml.parsers import expat
+
+from mcp_knowledge.adapters.parsers.anydoc_blocks import document_blocks
+from mcp_knowledge.adapters.parsers.packages import read_parts, write_parts
+from mcp_knowledge.adapters.parsers.properties import good_title
+from mcp_knowledge.adapters.parsers.source import Source
+from mcp_knowledge.adapters.parsers.wordml import edited, hidden_styles, read_comments
+from mcp_knowledge.adapters.parsers.xml_events import Handler, feed
+from mcp_knowledge.domain.blocks import Heading, NormalizedDocument
+from mcp_knowledge.errors import KnowledgeError
+
+# Pictures and embedded objects are not inflated: nothing is read from them.
+_TEXT_PARTS = (".xml", ".rels", ".mht", ".mhtml", ".htm", ".html", ".xhtml", ".txt", ".rtf")
+_TEXT_STREAM = re.compile(r"word/(?:document|footnotes|endnotes)\d*\.xml")
+_PROPERTIES = {
+    "title": "title",
+    "creator": "author",
+    "subject": "subject",
+    "keywords": "keywords",
+    "description": "description",
+    "language": "language",
+    "created": "created",
+    "modified": "modified",
+    "Pages": "pages",
+}
+
+
+def parse(source: Source) -> NormalizedDocument:
+    """The document's blocks. They have no location: Word files do not state where their pages end."""
+    parts = read_parts(source.data, _TEXT_PARTS, source.limits)
+    _edit(parts)
+    blocks = document_blocks(write_parts(parts.items()), "docx")
+    properties = _properties(parts)
+    title = good_title(properties.pop("title", None), source.filename)
+    title = title or next((block.text for block in blocks if isinstance(block, Heading)), None)
+    return NormalizedDocument(title, properties, tuple(blocks))
+
+
+def _edit(parts: dict[str, bytes]) -> None:
+    """Take hidden text out of the parts with running text, and write comments into them."""
+    comments = read_comments(parts["word/comments.xml"]) if "word/comments.xml" in parts else {}
+    hidden = _hidden_styles(parts)
+    for name in parts:
+        if _TEXT_STREAM.fullmatch(name.lower()):
+            parts[name] = edited(parts[name], comments, hidden)
+
+
+def _hidden_styles(parts: Mapping[str, bytes]) -> frozenset[str]:
+    """Broken styles hide nothing: the text is readable without them."""
+    try:
+        return hidden_styles(parts.get("word/styles.xml", b""))
+    except KnowledgeError:
+        return frozenset()
+
+
+class _PropertyReader(Handler):
+    def __init__(self) -> None:
+        self.properties: dict[str, Any] = {}
+        self._name = ""
+
+    def start(self, name: str, attributes: Mapping[str, str], parser: expat.XMLParserType) -> None:
+        self._name = _PROPERTIES.get(name, "")
+
+    def text(self, text: str) -> None:
+        if self._name:
+            self.properties[self._name] = self.properties.get(self._name, "") + text
+
+    def end(self, name: str, parser: expat.XMLParserType) -> None:
+        self._name = ""
+
+
+def _properties(parts: Mapping[str, bytes]) -> dict[str, Any]:
+    reader = _PropertyReader()
+    for name in ("docProps/core.xml", "docProps/app.xml"):
+        try:
+            feed(parts.get(name, b"<none/>"), reader)
+        except KnowledgeError:
+            continue
+    stated = {name: value.strip() for name, value in reader.properties.items() if value.strip()}
+    pages = stated.pop("pages", "")
+    return {**stated, "pages": int(pages)} if pages.isdecimal() and len(pages) < 6 and pages != "0" else stated

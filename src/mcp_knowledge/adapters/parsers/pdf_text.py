@@ -1,0 +1,88 @@
+"""Text of PDF pages: markup and ligatures undone, hyphens at line ends mended, broken paragraphs joined."""
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+
+from mcp_knowledge.domain.blocks import Block, PageBreak, Paragraph
+
+_LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
+_MARKUP = re.compile(r"\\([\\*_])|\*+")
+_SOFT_HYPHEN = re.compile(r"\xad\s*")
+_LINE_HYPHEN = re.compile(r"(\w+)[-\u2010\x02]\s*\n\s*(\w+)")
+_BROKEN_END = re.compile(r"(\w+)[-\u2010]$")
+_FIRST_WORD = re.compile(r"\w+")
+_REAL_HYPHEN_PREFIXES = frozenset({"self", "well", "ex", "non", "all", "half", "high", "low", "long", "short"})
+
+
+def plain(markdown: str) -> str:
+    """liteparse's block text without the emphasis marks and escapes that it adds."""
+    return mended(_MARKUP.sub(lambda match: match[1] or "", markdown))
+
+
+def mended(text: str) -> str:
+    """Text without ligature characters and soft hyphens."""
+    return _SOFT_HYPHEN.sub("", text).translate(_LIGATURES)
+
+
+def joined_lines(text: str, vocabulary: frozenset[str]) -> str:
+    """Lines of pdfium's text in which words that were split at line ends are whole again."""
+    return _LINE_HYPHEN.sub(lambda match: joined_word(match[1], match[2], vocabulary), text)
+
+
+def joined_word(head: str, tail: str, vocabulary: frozenset[str]) -> str:
+    """A word split at a line end. The hyphen stays where it is the word's own."""
+    hyphenated, whole = f"{head}-{tail}", head + tail
+    if len(head) == 1 or tail[0].isupper() or tail[0].isdigit() or head[-1].isdigit():
+        return hyphenated
+    if whole.lower() in vocabulary:
+        return whole
+    if hyphenated.lower() in vocabulary or head.lower() in _REAL_HYPHEN_PREFIXES:
+        return hyphenated
+    return whole
+
+
+def real_hyphens(
+    words: Iterable[str], line_ends: Collection[str], line_starts: Collection[str], vocabulary: frozenset[str]
+) -> dict[str, str]:
+    """Words that liteparse joined at a line end although the hyphen is theirs: joined form to right form.
+
+    Args:
+        words: the words of a page as joined.
+        line_ends: lines' last words, without their hyphen.
+        line_starts: all lines' first words.
+        vocabulary: the document's words.
+    """
+    repairs = {}
+    for word in words:
+        for head in line_ends:
+            if word.startswith(head) and (tail := word[len(head) :]) in line_starts:
+                repairs[word] = joined_word(head, tail, vocabulary)
+    return repairs
+
+
+def join_broken_blocks(blocks: Sequence[Block], vocabulary: frozenset[str]) -> list[Block]:
+    """Paragraphs that were split within a word, at a column's or page's end, become one that spans both."""
+    result: list[Block] = []
+    index = 0
+    while index < len(blocks):
+        block = blocks[index]
+        index += 1
+        while isinstance(block, Paragraph) and (end := _BROKEN_END.search(block.text)):
+            after = index + 1 if index < len(blocks) and isinstance(blocks[index], PageBreak) else index
+            following = blocks[after] if after < len(blocks) else None
+            if not isinstance(following, Paragraph) or not following.text[:1].islower():
+                break
+            first = _FIRST_WORD.match(following.text)
+            assert first is not None  # a lower-case letter begins a word
+            word = joined_word(end[1], first[0], vocabulary)
+            text = block.text[: end.start()] + word + following.text[first.end() :]
+            location = replace(block.location, page_end=following.location.page_end)
+            block = Paragraph(text, location)
+            result.extend(blocks[index:after])
+            index = after + 1
+        if result and isinstance(result[-1], PageBreak) and block.location.page_start != block.location.page_end:
+            result.insert(len(result) - 1, block)  # the joined paragraph begins before the page break
+        else:
+            result.append(block)
+    return result

@@ -1,0 +1,93 @@
+"""Small PDF files made in code: text at positions, pictures, encryption markers and document properties."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+FONTS = {"F1": "Helvetica", "F2": "Helvetica-Bold", "F3": "Courier"}
+
+
+@dataclass
+class Page:
+    """A page: lines of text as (x, y from the bottom, size, text, font), and whether a picture fills it."""
+
+    lines: Sequence[tuple[float, float, float, str, str]] = ()
+    picture: bool = False
+    extra: str = ""
+
+    def stream(self) -> bytes:
+        parts = [f"BT /{font} {size} Tf {x} {y} Td ({_escaped(text)}) Tj ET" for x, y, size, text, font in self.lines]
+        if self.picture:
+            parts.append("q 612 0 0 792 0 0 cm /Im0 Do Q")
+        return "\n".join([*parts, self.extra]).encode("cp1252")
+
+
+def text_page(*paragraphs: str, heading: str = "", top: str = "", bottom: str = "") -> Page:
+    """A page of wrapped paragraphs, with a heading in large bold, and a running header and footer."""
+    lines: list[tuple[float, float, float, str, str]] = []
+    y = 700.0
+    if top:
+        lines.append((72, 760, 9, top, "F1"))
+    if heading:
+        lines.append((72, y, 20, heading, "F2"))
+        y -= 36
+    for paragraph in paragraphs:
+        for line in paragraph.split("\n"):
+            lines.append((72, y, 11, line, "F1"))
+            y -= 14
+        y -= 14
+    if bottom:
+        lines.append((300, 30, 9, bottom, "F1"))
+    return Page(lines)
+
+
+def make_pdf(pages: Sequence[Page], info: dict[str, str] | None = None) -> bytes:
+    """A PDF 1.4 file with these pages."""
+    objects: list[bytes] = []
+
+    def add(body: bytes) -> int:
+        objects.append(body)
+        return len(objects)
+
+    add(b"<< /Type /Catalog /Pages 2 0 R >>")
+    add(b"")  # the page tree, filled in below
+    fonts = " ".join(
+        f"/{key} {add(f'<< /Type /Font /Subtype /Type1 /BaseFont /{name} /Encoding /WinAnsiEncoding >>'.encode())} 0 R"
+        for key, name in FONTS.items()
+    )
+    picture = add(_stream(b"\x80", "/Type /XObject /Subtype /Image /Width 1 /Height 1 /ColorSpace /DeviceGray /BitsPerComponent 8"))
+    kids = []
+    for page in pages:
+        content = add(_stream(page.stream(), ""))
+        kids.append(
+            add(
+                f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {content} 0 R "
+                f"/Resources << /Font << {fonts} >> /XObject << /Im0 {picture} 0 R >> >> >>".encode()
+            )
+        )
+    objects[1] = f"<< /Type /Pages /Count {len(kids)} /Kids [{' '.join(f'{kid} 0 R' for kid in kids)}] >>".encode()
+    trailer = ""
+    if info:
+        entries = " ".join(f"/{key} ({_escaped(value)})" for key, value in info.items())
+        trailer = f" /Info {add(f'<< {entries} >>'.encode('cp1252'))} 0 R"
+    return _file(objects, trailer)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)")
+
+
+def _stream(data: bytes, entries: str) -> bytes:
+    return f"<< {entries} /Length {len(data)} >>\nstream\n".encode() + data + b"\nendstream"
+
+
+def _file(objects: list[bytes], trailer: str) -> bytes:
+    out = bytearray(b"%PDF-1.4\n")
+    offsets = []
+    for number, body in enumerate(objects, 1):
+        offsets.append(len(out))
+        out += f"{number} 0 obj\n".encode() + body + b"\nendobj\n"
+    start = len(out)
+    out += f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n".encode()
+    out += b"".join(f"{offset:010} 00000 n \n".encode() for offset in offsets)
+    out += f"trailer << /Size {len(objects) + 1} /Root 1 0 R{trailer} >>\nstartxref\n{start}\n%%EOF\n".encode()
+    return bytes(out)
