@@ -40,17 +40,17 @@ def valid_unicode(value: Any) -> Any:
 
 def _object(schema: Schema, value: Any, name: str) -> Arguments:
     if not isinstance(value, Mapping):
-        raise _invalid(f"{name} must be an object")
+        raise _invalid(f"'{name}' must be an object")
     if "properties" not in schema:
         return dict(valid_unicode(dict(value)))
     properties: Mapping[str, Schema] = schema["properties"]
     path = f"{name}." if name else ""
     for unknown in (item for item in value if item not in properties):
         known = ", ".join(properties) or "none"
-        raise _invalid(f"there is no argument {_shown(path + unknown)}; known arguments: {known}")
+        raise _invalid(f"There is no argument {_shown(path + unknown)}; known arguments: {known}")
     for required in schema.get("required", ()):
         if required not in value:
-            raise _invalid(f"{path}{required} is required")
+            raise _invalid(f"'{path}{required}' is required")
     return {item: _value(properties[item], given, path + item) for item, given in value.items()}
 
 
@@ -71,7 +71,7 @@ def _integer(schema: Schema, value: Any, name: str) -> int:
     if numeric or (isinstance(value, float) and value.is_integer()):  # 5.0 is an integer to JSON Schema
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        raise _invalid(f"{name} must be an integer from {low} to {high}")
+        raise _invalid(f"'{name}' must be an integer from {low} to {high}")
     return value
 
 
@@ -80,24 +80,24 @@ def _string(schema: Schema, value: Any, name: str) -> str:
     if choices is not None:
         if isinstance(value, str) and value in choices:
             return value
-        raise _invalid(f"{name} must be one of {', '.join(choices)}")
+        raise _invalid(f"'{name}' must be one of {', '.join(choices)}")
     if not isinstance(value, str):
-        raise _invalid(f"{name} must be a string")
+        raise _invalid(f"'{name}' must be a string")
     text: str = valid_unicode(value)
     low, high = schema.get("minLength", 0), schema.get("maxLength")
     if high is not None and not low <= len(text.strip()) <= high:
-        raise _invalid(f"{name} must have {low} to {high:,} characters")
+        raise _invalid(f"'{name}' must have {low} to {high:,} characters")
     return text
 
 
 def _array(schema: Schema, value: Any, name: str) -> list[Any]:
     if not isinstance(value, list) or len(value) > schema["maxItems"]:
-        raise _invalid(f"{name} must be an array of at most {schema['maxItems']:,} strings")
+        raise _invalid(f"'{name}' must be an array of at most {schema['maxItems']:,} strings")
     return [_value(schema["items"], item, f"{name}[{place}]") for place, item in enumerate(value)]
 
 
 def _invalid(sentence: str) -> KnowledgeError:
-    return KnowledgeError("INVALID_TOOL_ARGUMENTS", f"{sentence[0].upper()}{sentence[1:]}.")
+    return KnowledgeError("INVALID_TOOL_ARGUMENTS", f"{sentence}.")
 
 
 def _shown(name: str) -> str:
