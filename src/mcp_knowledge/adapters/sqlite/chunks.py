@@ -18,15 +18,21 @@ _SELECT = f"SELECT {_COLUMNS} FROM chunks c {_JOINS}"
 
 
 def _chunk_from(row: Row) -> StoredChunk:
-    content = unpack_text(row[5])
+    """A row of `_COLUMNS` as a chunk: the fields stand in the same order."""
+    chunk_no, document_id, revision_id, chunk_id, sequence, content, path, location, token_count, metadata = row
+    text = unpack_text(content)
     return StoredChunk(
-        *row[:5],
-        content=content,
-        heading_path=tuple(json.loads(row[6])),
-        location=SourceLocation.from_json(json.loads(row[7])),
-        token_count=row[8],
-        content_hash=hashlib.sha256(content.encode()).hexdigest(),
-        metadata=json.loads(row[9]) if row[9] else {},
+        chunk_no,
+        document_id,
+        revision_id,
+        chunk_id,
+        sequence,
+        text,
+        tuple(json.loads(path)),
+        SourceLocation.from_json(json.loads(location)),
+        token_count,
+        hashlib.sha256(text.encode()).hexdigest(),
+        json.loads(metadata) if metadata else {},
     )
 
 

@@ -45,21 +45,13 @@ _PURGED_TABLES = (  # what refers to others first
 
 
 def document_from(row: Row) -> Document:
-    """A row of `SELECT` as a document."""
-    progress = None if row[17] is None else Progress(row[18] or "queued", row[19], row[20])
-    return Document(
-        *row[:9],
-        sha256=row[9].hex(),
-        status=row[10],
-        metadata=effective_metadata(row[11], row[12]),
-        source_path=row[13],
-        source_url=row[14],
-        chunk_count=row[15],
-        latest_error=row[16],
-        progress=progress,
-        created_at_ms=row[21],
-        updated_at_ms=row[22],
-    )
+    """A row of `SELECT` as a document: the fields stand in the same order."""
+    sha256, status, user_json, properties_json = row[9:13]
+    job_no, stage, done, total, created_at_ms, updated_at_ms = row[17:]
+    progress = None if job_no is None else Progress(stage or "queued", done, total)
+    metadata = effective_metadata(user_json, properties_json)
+    fields: Row = (*row[:9], sha256.hex(), status, metadata, *row[13:17], progress, created_at_ms, updated_at_ms)
+    return Document(*fields)
 
 
 def get_document(connection: Connection, document_id: str) -> Document | None:

@@ -54,8 +54,8 @@ def _conditions(query: DocumentQuery) -> tuple[list[str], list[Any]]:
 
 def counts(connection: Connection, current: Sequence[IndexVersions]) -> Counts:
     """Documents and jobs by state, failures by code, chunks, stale documents and workers at work."""
-    by_status = dict(connection.execute("SELECT status, count(*) FROM documents GROUP BY status"))
-    jobs = dict(connection.execute("SELECT status, count(*) FROM jobs GROUP BY status"))
+    by_status: dict[str, int] = dict(connection.execute("SELECT status, count(*) FROM documents GROUP BY status"))
+    jobs: dict[str, int] = dict(connection.execute("SELECT status, count(*) FROM jobs GROUP BY status"))
     failed = connection.execute(
         """SELECT substr(latest_error, 1, instr(latest_error, ':') - 1) AS code, count(*)
            FROM documents WHERE status = 'failed' GROUP BY code ORDER BY code"""

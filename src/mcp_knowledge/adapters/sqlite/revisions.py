@@ -18,20 +18,10 @@ _SELECT = """
 
 
 def _revision_from(row: Row) -> Revision:
-    return Revision(
-        *row[:3],
-        sha256=row[3].hex(),
-        size_bytes=row[4],
-        original_filename=row[5],
-        mime_type=row[6],
-        extension=row[7],
-        blob_key=row[8],
-        versions=None if row[13] is None else IndexVersions(*row[13:]),
-        chunk_count=row[9],
-        created_at_ms=row[10],
-        indexed_at_ms=row[11],
-        current=bool(row[12]),
-    )
+    """A row of `_SELECT` as a revision: the fields stand in the same order."""
+    versions = None if row[13] is None else IndexVersions(*row[13:])
+    fields: Row = (*row[:3], row[3].hex(), *row[4:9], versions, *row[9:12], bool(row[12]))
+    return Revision(*fields)
 
 
 def list_revisions(connection: Connection, document_id: str) -> list[Revision]:

@@ -1,0 +1,113 @@
+import os
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from mcp_knowledge.adapters.blobs import LocalBlobStore
+from mcp_knowledge.domain.documents import now_ms
+from mcp_knowledge.errors import KnowledgeError
+from mcp_knowledge.ports import BlobStore
+
+
+@pytest.fixture(params=["local"])
+def blobs(request: pytest.FixtureRequest, tmp_path: Path) -> BlobStore:
+    makers: dict[str, Callable[[], BlobStore]] = {"local": lambda: LocalBlobStore(tmp_path / "documents")}
+    return makers[request.param]()
+
+
+async def put(blobs: BlobStore, key: str, content: bytes) -> Path:
+    path = blobs.upload_dir() / "upload"
+    path.write_bytes(content)
+    await blobs.put_file(key, path)
+    return path
+
+
+async def listed(blobs: BlobStore) -> dict[str, int]:
+    found = blobs.keys()
+    return {key: written_ms async for key, written_ms in found}
+
+
+async def content_of(pieces: AsyncIterator[bytes]) -> bytes:
+    return b"".join([piece async for piece in pieces])
+
+
+async def test_a_blob_is_read_whole_and_in_ranges(blobs: BlobStore) -> None:
+    content = os.urandom(700_000)
+    temporary = await put(blobs, "originals/ab/rev_1", content)
+
+    assert not temporary.exists()
+    assert await content_of(blobs.read("originals/ab/rev_1")) == content
+    assert await content_of(blobs.read("originals/ab/rev_1", 5, 10)) == content[5:15]
+    assert await content_of(blobs.read("originals/ab/rev_1", 300_000, 300_000)) == content[300_000:600_000]
+    assert await content_of(blobs.read("originals/ab/rev_1", 699_999)) == content[-1:]
+    assert await content_of(blobs.read("originals/ab/rev_1", 0, 0)) == b""
+    async with blobs.local_copy("originals/ab/rev_1") as path:
+        assert path.read_bytes() == content
+
+
+async def test_a_missing_blob_is_unavailable_and_can_be_deleted(blobs: BlobStore) -> None:
+    with pytest.raises(KnowledgeError, match="DOCUMENT_CONTENT_UNAVAILABLE"):
+        await content_of(blobs.read("originals/ab/rev_1"))
+    with pytest.raises(KnowledgeError, match="DOCUMENT_CONTENT_UNAVAILABLE"):
+        async with blobs.local_copy("originals/ab/rev_1"):
+            pass
+    await blobs.delete("originals/ab/rev_1")
+
+
+async def test_a_deleted_blob_is_gone(blobs: BlobStore) -> None:
+    await put(blobs, "originals/ab/rev_1", b"x")
+
+    await blobs.delete("originals/ab/rev_1")
+
+    assert await listed(blobs) == {}
+
+
+async def test_keys_tell_when_each_was_written_and_leave_uploads_out(blobs: BlobStore) -> None:
+    assert await listed(blobs) == {}
+    before = now_ms()
+    for key in ("originals/ab/rev_1", "originals/ab/rev_2", "originals/cd/rev_3"):
+        await put(blobs, key, b"x")
+    (blobs.upload_dir() / "unfinished").write_bytes(b"x")
+
+    found = await listed(blobs)
+
+    assert set(found) == {"originals/ab/rev_1", "originals/ab/rev_2", "originals/cd/rev_3"}
+    assert all(before - 1000 <= written <= now_ms() for written in found.values())
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["../x", "originals/../../x", "/etc/passwd", "originals//x", "uploads/x", "x", "", "a/.hidden", "a\\b/..", "a/b\n"],
+)
+async def test_no_key_leads_out_of_the_store(blobs: BlobStore, key: str) -> None:
+    with pytest.raises(ValueError, match="blob key"):
+        await blobs.delete(key)
+    with pytest.raises(ValueError, match="blob key"):
+        await content_of(blobs.read(key))
+
+
+async def test_a_store_that_cannot_be_written_is_unhealthy(tmp_path: Path) -> None:
+    good = LocalBlobStore(tmp_path / "documents")
+    (tmp_path / "file").write_bytes(b"")
+    bad = LocalBlobStore(tmp_path / "file")
+
+    assert await good.healthy()
+    assert not await bad.healthy()
+    temporary = tmp_path / "upload"
+    temporary.write_bytes(b"x")
+    with pytest.raises(KnowledgeError, match="SERVICE_UNAVAILABLE"):
+        await bad.put_file("originals/ab/rev_1", temporary)
+    assert temporary.exists()
+
+
+def test_uploads_that_killed_processes_left_are_removed_and_fresh_ones_kept(tmp_path: Path) -> None:
+    folder = LocalBlobStore(tmp_path).upload_dir()
+    for name in ("old", "fresh"):
+        (folder / name).write_bytes(b"x")
+    two_days_ago_s = now_ms() / 1000 - 2 * 24 * 3600
+    os.utime(folder / "old", (two_days_ago_s, two_days_ago_s))
+
+    LocalBlobStore(tmp_path).upload_dir()
+
+    assert [path.name for path in folder.iterdir()] == ["fresh"]
