@@ -290,8 +290,10 @@ class Store(Protocol):
         """None when there is no such revision."""
         ...
 
-    async def reusable_vectors(self, document_id: str, embedding_texts: Sequence[str]) -> dict[str, Vector]:
-        """Vectors, by embedding text, that this document's live chunks already have under the current fingerprint."""
+    async def reusable_vectors(
+        self, document_id: str, embedding_texts: Sequence[str], fingerprint: str
+    ) -> dict[str, Vector]:
+        """Vectors, by embedding text, that this document's live chunks have from the model of this fingerprint."""
         ...
 
     async def index_revisions(self, items: Sequence[IndexedRevision], fingerprint: str) -> list[bool]:

@@ -51,7 +51,8 @@ class Preparation:
         chunks = await self._chunks(parsed, title, revision.sha256)
         known = {}
         if revision.number > 1 or revision.indexed_at_ms is not None:
-            known = await self._store.reusable_vectors(work.job.document_id, [chunk.embedding_text for chunk in chunks])
+            texts = [chunk.embedding_text for chunk in chunks]
+            known = await self._store.reusable_vectors(work.job.document_id, texts, self._embedder.fingerprint)
         return Prepared(title, parsed.document, chunks, self._versions(parsed), known)
 
     async def _revision(self, work: Work) -> Revision:

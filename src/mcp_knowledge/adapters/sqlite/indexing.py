@@ -213,16 +213,18 @@ def finish_delete(connection: Connection, job: Job) -> bool:
     return True
 
 
-def reusable_vectors(connection: Connection, document_id: str, embedding_texts: Sequence[str]) -> dict[str, Vector]:
-    """Vectors of the live chunks that were made from these texts by the one model of the index."""
+def reusable_vectors(
+    connection: Connection, document_id: str, embedding_texts: Sequence[str], fingerprint: str
+) -> dict[str, Vector]:
+    """Vectors of the live chunks that the model of this fingerprint made from these texts."""
     texts = {embedding_hash(text): text for text in embedding_texts}
     rows = connection.execute(
         """SELECT c.embedding_hash, v.vector FROM documents d
            JOIN revisions r ON r.revision_no = d.current_revision_no
            JOIN index_versions i ON i.version_no = r.version_no
            JOIN chunks c ON c.document_no = d.document_no JOIN chunk_vectors v ON v.chunk_no = c.chunk_no
-           WHERE d.id = ? AND d.searchable = 1 AND i.fingerprint = (SELECT value FROM meta WHERE key = 'fingerprint')
+           WHERE d.id = ? AND d.searchable = 1 AND i.fingerprint = ?
              AND hex(c.embedding_hash) IN (SELECT value FROM json_each(?))""",
-        (document_id, json_list(key.hex().upper() for key in texts)),
+        (document_id, fingerprint, json_list(key.hex().upper() for key in texts)),
     )
     return {texts[key]: np.frombuffer(vector, "<f4") for key, vector in rows}

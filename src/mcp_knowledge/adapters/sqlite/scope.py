@@ -13,7 +13,14 @@ _COMPARISONS = {"gte": ">=", "lte": "<="}
 
 def scope_sql(scope: Scope) -> Sql:
     """A SELECT of the `document_no` of every searchable document in scope, and its parameters."""
-    conditions, params = ["d.searchable = 1"], []
+    condition, params = scope_condition(scope)
+    return f"SELECT d.document_no FROM documents d WHERE {condition}", params
+
+
+def scope_condition(scope: Scope) -> Sql:
+    """A condition on `documents d` that holds for the searchable ones in scope, and its parameters."""
+    conditions = ["d.searchable = 1"]
+    params: list[Any] = []
     if scope.document_ids:
         conditions.append("d.id IN (SELECT value FROM json_each(?))")
         params.append(_id_list(scope.document_ids))
@@ -21,8 +28,11 @@ def scope_sql(scope: Scope) -> Sql:
         named = "SELECT collection_no FROM collections WHERE id IN (SELECT value FROM json_each(?))"
         conditions.append(f"d.collection_no IN ({named})")
         params.append(_id_list(scope.collection_ids))
-    condition, values = filters_sql(scope.filters)
-    return f"SELECT d.document_no FROM documents d WHERE {' AND '.join(conditions)} AND {condition}", (*params, *values)
+    if scope.filters:
+        condition, values = filters_sql(scope.filters)
+        conditions.append(condition)
+        params += values
+    return " AND ".join(conditions), tuple(params)
 
 
 def filters_sql(filters: Iterable[Filter], document_no: str = "d.document_no") -> Sql:

@@ -151,9 +151,11 @@ class SqliteStore:
         """One revision."""
         return await self._read(lambda c: revisions.get_revision(c, revision_id))
 
-    async def reusable_vectors(self, document_id: str, embedding_texts: Sequence[str]) -> dict[str, Vector]:
+    async def reusable_vectors(
+        self, document_id: str, embedding_texts: Sequence[str], fingerprint: str
+    ) -> dict[str, Vector]:
         """Vectors that need not be computed again."""
-        return await self._read(lambda c: indexing.reusable_vectors(c, document_id, embedding_texts))
+        return await self._read(lambda c: indexing.reusable_vectors(c, document_id, embedding_texts, fingerprint))
 
     async def index_revisions(self, items: Sequence[IndexedRevision], fingerprint: str) -> list[bool]:
         """Make revisions searchable in one transaction."""
