@@ -1,5 +1,6 @@
 """Other people's clients against the running server, over HTTP and stdio."""
 
+import base64
 import json
 import subprocess
 import sys
@@ -59,10 +60,14 @@ def test_the_official_typescript_client_lists_searches_pages_and_reads(
 
 
 class Inspector:
-    """The Inspector's command line on one server."""
+    """The Inspector's command line on one server.
+
+    It starts a stdio server anew for each question; the shared secret lets one process read another's cursors.
+    """
 
     def __init__(self, target: list[str], home: Path) -> None:
-        self.target = target
+        secret = base64.b64encode(b"s" * 32).decode()
+        self.target = target if len(target) == 1 else ["-e", f"DOCUMENT_CURSOR_SECRET={secret}", *target]
         self.home = home
 
     def ask(self, method: str, *options: str) -> Any:
