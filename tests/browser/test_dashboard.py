@@ -14,11 +14,17 @@ LEAVE = b"""# Leave policy
 
 ## Carrying days over
 
-Employees may carry over up to five unused days of annual leave. They must be taken by the end of March.
+Employees may carry over up to five unused days of annual leave into the next calendar year. Days that were carried over
+must be taken by the end of March, and expire without compensation after that. Whoever could not take them because of a
+long illness or parental leave keeps them for fifteen months. The manager confirms the remaining days in writing each
+December, and a copy goes to the people team, which keeps the account of every employee.
 
 ## Sick leave
 
-Call your manager before ten in the morning. A certificate is needed from the fourth day on.
+Call your manager before ten in the morning of the first day, or write to the team's mailbox when nobody answers. A
+doctor's certificate is needed from the fourth calendar day on; it is sent to the people team, never to the manager. Pay
+goes on in full for six weeks. After that the health insurance takes over, and the people team helps with the forms that
+the insurance asks for.
 """
 INVOICES = b"# Invoices\n\nInvoice INV-0042 was paid late. Invoice INV-0043 is still open.\n"
 HOSTILE = "<script>window.hacked=1</script><img src=x onerror=window.hacked=1>"
@@ -102,7 +108,7 @@ def test_of_several_files_at_once_each_tells_how_it_went(visit: Visits) -> None:
 
     page.get_by_role("link", name=re.compile("^Failed")).click()
     expect(page.locator("table.docs tbody tr")).to_have_count(1)
-    page.get_by_role("link", name="torn").click()
+    page.get_by_role("link", name="torn", exact=True).click()
     expect(page.locator(".notice")).to_contain_text("This file could not be read.")
     expect(page.get_by_role("button", name="Try again")).to_be_visible()
 

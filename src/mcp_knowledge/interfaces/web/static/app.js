@@ -2,10 +2,10 @@
 
 import { localizeTimes } from "./times.js";
 
-const typing = (target) => target.closest("input, textarea, select, [contenteditable]") !== null;
+const TEXT = "input:not([type=file], [type=radio], [type=checkbox]), textarea, select, [contenteditable]";
 
 document.addEventListener("keydown", (event) => {
-  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
+  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || event.target.closest(TEXT)) return;
   const field = document.querySelector("input[type=search]");
   if (!field) return;
   event.preventDefault();
