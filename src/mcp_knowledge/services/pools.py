@@ -5,11 +5,11 @@ import logging
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mcp_knowledge.domain.fusion import Fused, fuse
 from mcp_knowledge.domain.query import LexicalQuery
-from mcp_knowledge.domain.search import Candidate, SearchRequest, Timings
+from mcp_knowledge.domain.search import Candidate, MatchMode, SearchRequest, Timings
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.ports import Embedder, LexicalIndex, Store, Vector, VectorIndex
 from mcp_knowledge.settings import Settings
@@ -138,7 +138,7 @@ class Pools:
         if not query.exact:
             return []
         with self._watch.stage("lexical"):
-            exact = await self._sides.lexical.search_all(query.exact, limit, scope)
+            exact = _named("exact", await self._sides.lexical.search_all(query.exact, limit, scope))
             free = limit - len(exact)
             if not free or not query.fallback:
                 return exact
@@ -149,7 +149,11 @@ class Pools:
             except Exception as error:  # exact and vector hits must still come
                 _log.warning("The fallback pass failed: %s", type(error).__name__)
                 return exact
-            return exact + fallback
+            return exact + _named("fallback", fallback)
+
+
+def _named(mode: MatchMode, candidates: list[Candidate]) -> list[Candidate]:
+    return [replace(item, match_mode=mode) for item in candidates]
 
 
 def _since_ms(start: float) -> float:

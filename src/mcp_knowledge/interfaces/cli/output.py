@@ -1,8 +1,10 @@
 """How the command line shows things on a terminal, and as JSON for scripts."""
 
 import json
+import sys
 from typing import Any
 
+from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -15,7 +17,8 @@ from mcp_knowledge.interfaces.wire import timestamp
 from mcp_knowledge.services.evaluate import Evaluation
 from mcp_knowledge.settings import MIB
 
-out = Console(highlight=False)
+_FILE_WIDTH = 200  # in a file or a pipe nothing is wrapped for a screen
+out = Console(highlight=False, width=None if sys.stdout.isatty() else _FILE_WIDTH)
 err = Console(stderr=True, highlight=False)
 
 
@@ -92,13 +95,13 @@ def print_search(result: SearchResult, explain: bool) -> None:
 
 def print_jobs(jobs: list[Job]) -> None:
     """Jobs as a table, newest first."""
-    table = Table("Job", "Kind", "File", "Status", "Attempt", "Created", "Error")
+    table = Table("Job", "File", "Status", "Attempt", "Created", "Error", box=box.SIMPLE_HEAD)
+    table.columns[0].overflow = "fold"  # an id is there to be copied
     for job in jobs:
         stage = f"{job.status} ({job.stage})" if job.status == "running" and job.stage else job.status
         attempt = f"{job.attempt}/{job.max_attempts}"
         table.add_row(
             job.id,
-            job.kind,
             escape(job.filename),
             stage,
             attempt,
@@ -147,10 +150,16 @@ def print_status(report: dict[str, Any]) -> None:
 
 def print_evaluation(rows: list[Evaluation]) -> None:
     """One line a run."""
-    table = Table("Run", "Queries", "Recall@5", "Recall@10", "MRR@10", "nDCG@10", "No answer", "p50 ms", "p95 ms")
+    table = Table("run", "recall@5", "@10", "MRR@10", "nDCG@10", "p50 ms", "p95 ms", box=box.SIMPLE_HEAD)
     for row in rows:
         quality = (row.recall_at_5, row.recall_at_10, row.mrr_at_10, row.ndcg_at_10)
-        false_positives = "-" if row.false_positive_rate is None else f"{row.false_positive_rate:.0%} got hits"
         latencies = (f"{row.p50_ms:.1f}", f"{row.p95_ms:.1f}")
-        table.add_row(row.name, str(row.queries), *(f"{value:.3f}" for value in quality), false_positives, *latencies)
+        table.add_row(row.name, *(f"{value:.3f}" for value in quality), *latencies)
     out.print(table)
+    if rows:
+        out.print(f"{rows[0].queries} queries. Recall, MRR and nDCG are means over those that have an answer.")
+    for row in rows:
+        if row.false_positive_rate is not None:
+            out.print(
+                f"{row.name}: {row.false_positive_rate:.0%} of {row.no_answer_queries} queries without answer got hits."
+            )
