@@ -252,8 +252,8 @@ async def test_a_client_that_goes_away_leaves_nothing(settings: Settings) -> Non
     sent: list[dict[str, Any]] = []
 
     async with running_client(settings) as client:
-        app = client._transport.app  # type: ignore[attr-defined]  # httpx2 has no public way to it
-        messages = [
+        app: Any = client._transport.app  # type: ignore[attr-defined]  # httpx2 has no public way to it
+        messages: list[dict[str, Any]] = [
             {"type": "http.request", "body": body[:500], "more_body": True},
             {"type": "http.disconnect"},
         ]

@@ -1,5 +1,6 @@
 """`/search` and `/search/explain`."""
 
+from dataclasses import replace
 from typing import Any
 
 from starlette.requests import Request
@@ -62,11 +63,11 @@ async def search(request: Request) -> Response:
 )
 async def explain(request: Request) -> Response:
     """Hits for a query, with all reasons."""
-    result = await _run(services(request), {**await read_json(request), "explain": True})
+    result = await _run(services(request), await read_json(request), explain=True)
     return json_response(wire.search_result(result, explain=True))
 
 
-async def _run(found: Services, body: dict[str, Any]) -> SearchResult:
+async def _run(found: Services, body: dict[str, Any], explain: bool = False) -> SearchResult:
     limit = body.pop("limit", None)
     if limit is not None:
         if not isinstance(limit, int) or isinstance(limit, bool):
@@ -77,4 +78,5 @@ async def _run(found: Services, body: dict[str, Any]) -> SearchResult:
         raise KnowledgeError("INVALID_ARGUMENT", f"{shown(unknown[0])}: is not a known argument.")
     arguments = {_ARGUMENTS[name]: value for name, value in body.items()}
     query = arguments.pop("query", None)
-    return await found.search.search(search_request(found.settings, query=query, limit=limit, **arguments))
+    asked = search_request(found.settings, query=query, limit=limit, **arguments)
+    return await found.search.search(replace(asked, explain=asked.explain or explain))

@@ -1,0 +1,123 @@
+import re
+from pathlib import Path
+
+import httpx2
+import pytest
+from conftest import add
+from rest_kit import API, assert_error
+
+from mcp_knowledge import __version__
+from mcp_knowledge.adapters.blobs import LocalBlobStore
+
+
+async def test_the_process_says_that_it_answers(client: httpx2.AsyncClient) -> None:
+    answer = await client.get("/health")
+    assert answer.status_code == 200
+    assert answer.json() == {"ok": True}
+
+
+async def test_a_working_service_is_ready(client: httpx2.AsyncClient) -> None:
+    answer = await client.get("/ready")
+    assert answer.status_code == 200, answer.text
+    assert answer.json() == {
+        "ready": True,
+        "checks": {"database": True, "storage": True, "embedding": True, "migrations": True, "worker": True},
+    }
+
+
+async def test_a_service_whose_storage_fails_is_not_ready(
+    client: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(_: LocalBlobStore) -> bool:
+        raise OSError("no such device")
+
+    monkeypatch.setattr(LocalBlobStore, "healthy", broken)
+    answer = await client.get("/ready")
+    assert answer.status_code == 503
+    assert answer.json()["ready"] is False
+    assert answer.json()["checks"]["storage"] is False
+    assert answer.json()["checks"]["database"] is True
+    status = (await client.get(f"{API}/system/status")).json()
+    assert status["storage"]["healthy"] is False
+
+
+async def test_the_status_counts_what_is_there(client: httpx2.AsyncClient) -> None:
+    before = (await client.get(f"{API}/system/status")).json()
+    document = await add(client, "a.txt", b"something to count")
+    await add(client, "b.pdf", b"not really a PDF")
+    status = (await client.get(f"{API}/system/status")).json()
+    assert status["version"] == __version__
+    assert status["profile"] == "local"
+    assert status["role"] == "all"
+    assert status["database"]["healthy"] is True
+    assert status["database"]["sizeBytes"] > 0
+    assert status["embedding"] == {"model": "all-MiniLM-L6-v2", "dimensions": 384, "healthy": True}
+    assert status["documents"]["ready"] == 1
+    assert status["documents"]["failed"] == 1
+    assert status["queue"]["failed"] == 1
+    assert status["chunks"] == document["chunkCount"]
+    assert status["staleDocuments"] == 0
+    assert status["indexConfiguration"]["chunkTargetTokens"] == 180
+    assert int(status["corpusVersion"].removeprefix("generation:")) > int(
+        before["corpusVersion"].removeprefix("generation:")
+    )
+
+
+async def test_metrics_have_the_promised_names_and_labels(client: httpx2.AsyncClient) -> None:
+    await add(client, "a.txt", b"something to measure")
+    await add(client, "b.pdf", b"not really a PDF")
+    await client.post(f"{API}/search", json={"query": "something", "mode": "hybrid"})
+    await client.get(f"{API}/documents/doc_none")
+    await client.get("/some/strange/path")
+    answer = await client.get("/metrics")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    text = answer.text
+    for line in (
+        'documents_total{status="ready"} 1.0',
+        'documents_total{status="failed"} 1.0',
+        'documents_failed_total{code="DOCUMENT_MALFORMED"} 1.0',
+        'job_queue_depth{status="queued"} 0.0',
+    ):
+        assert line in text.splitlines(), text
+    for pattern in (
+        r'search_duration_seconds_count\{mode="hybrid",stage="total"\} [1-9]',
+        r'search_duration_seconds_count\{mode="hybrid",stage="embedding"\} [1-9]',
+        r'ingestion_duration_seconds_count\{stage="embedding"\} [1-9]',
+        r"embedding_chunks_total [1-9]",
+        r'http_requests_total\{method="GET",route="/api/v1/documents/\{document_id\}",status="404"\} [1-9]',
+        r'http_requests_total\{method="POST",route="/api/v1/search",status="200"\} [1-9]',
+        r'http_requests_total\{method="GET",route="unmatched",status="404"\} [1-9]',
+    ):
+        assert re.search(pattern, text), pattern
+    assert "strange" not in text
+    assert "doc_none" not in text
+
+
+async def test_metrics_are_for_this_machine_only(client: httpx2.AsyncClient) -> None:
+    transport = httpx2.ASGITransport(
+        app=client._transport.app,  # type: ignore[attr-defined]  # httpx2 has no public way to it
+        client=("192.168.1.9", 5),
+    )
+    async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as stranger:
+        assert_error(await stranger.get("/metrics"), 403, "FORBIDDEN")
+
+
+async def test_the_reference_page_needs_nothing_from_elsewhere(client: httpx2.AsyncClient) -> None:
+    answer = await client.get("/docs")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("text/html")
+    for address in re.findall(r'(?:href|src)="([^"]*)"', answer.text):
+        assert address.startswith(("/", "#")), address
+        if address.startswith("#"):
+            assert f'id="{address[1:]}"' in answer.text, address
+        else:
+            assert (await client.get(address)).status_code == 200, address
+    assert "<script>" not in answer.text
+    assert " style=" not in answer.text
+    assert "/api/v1/search/explain" in answer.text
+
+
+async def test_no_answer_shows_where_the_data_lies(client: httpx2.AsyncClient, tmp_path: Path) -> None:
+    for path in (f"{API}/system/status", "/ready", "/metrics", "/openapi.json", "/docs"):
+        assert str(tmp_path) not in (await client.get(path)).text
