@@ -66,6 +66,8 @@ class RealServer(Protocol):
 
     def add(self, name: str, content: bytes, **fields: str) -> dict[str, Any]: ...
 
+    def request(self, method: str, path: str, **arguments: Any) -> httpx2.Response: ...
+
 
 async def add(rest: httpx2.AsyncClient, name: str, content: bytes, **fields: str) -> str:
     """Upload a document and wait until it is ready or has failed; its id."""

@@ -1,4 +1,5 @@
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -99,6 +100,13 @@ def test_nothing_but_protocol_messages_reaches_standard_output(pipe: Pipe) -> No
 def test_the_process_ends_when_its_client_goes_away(pipe: Pipe) -> None:
     assert pipe.ask(1, "server/discover", _meta=META)["result"]["supportedVersions"] == ["2026-07-28"]
     assert pipe.close() == ("", 0)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_process_although_its_input_is_open(pipe: Pipe, number: signal.Signals) -> None:
+    pipe.ask(1, "server/discover", _meta=META)
+    pipe.process.send_signal(number)
+    assert pipe.process.wait(timeout=30) == -number
 
 
 def test_documents_added_by_the_server_are_found_by_a_stdio_process_that_runs_already(

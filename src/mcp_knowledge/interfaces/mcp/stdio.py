@@ -1,5 +1,7 @@
 """MCP over standard input and output, for clients that start their servers themselves."""
 
+import signal
+
 from mcp.server.stdio import stdio_server
 
 from mcp_knowledge.interfaces.mcp.server import create_mcp_server
@@ -11,7 +13,11 @@ async def serve_stdio(services: Services) -> None:
 
     Nothing but protocol messages reaches standard output: while this runs, file descriptor 1 of the process leads to
     standard error, where the log goes too.
+
+    An interrupt ends the process at once, as SIGTERM does: the thread that waits for input cannot be called back, and a
+    process that only reads has nothing to tidy up.
     """
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     server = create_mcp_server(lambda: services)
     async with stdio_server() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())
