@@ -8,7 +8,7 @@ each of them; a script without spaces counts in pairs of characters, because a w
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import regex
 
@@ -25,6 +25,7 @@ _BLANK = re.compile(r"\s")
 _COMPOUND = regex.compile(
     r"[\p{L}\p{M}]+(?:['\u2019/\p{Dash}]+[\p{L}\p{M}]+)+\*?"
 )  # digits, dots, underscores: an identifier
+_MAX_STARS = 4
 _ONE_WORD_PAIRS = 2
 
 
@@ -77,7 +78,7 @@ class _Word:
 
 def parse_query(text: str) -> LexicalQuery:
     """Read a user's query. Never raises: operators, quotes, NUL and noise are text like any other."""
-    words = list(_words(text))
+    words = _with_few_prefixes(_words(text))
     parts = {word.phrase: tuple(_parts(word)) for word in words}
     terms = _distinct(part for found in parts.values() for part in found)
     # A compound counts as one word here: a lone identifier that isn't there finds nothing.
@@ -139,6 +140,19 @@ def matched_terms(query: LexicalQuery, texts: Sequence[str], match_mode: MatchMo
     return find_matches(query, "", texts, match_mode)[0]
 
 
+def _with_few_prefixes(words: Iterable[_Word]) -> list[_Word]:
+    """The words, without the stars after the first few: each costs a search as much as many plain words."""
+    kept: list[_Word] = []
+    stars = 0
+    for word in words:
+        starred = word.text.endswith("*") and not is_unspaced(word.tokens[-1].term)
+        stars += starred
+        if starred and stars > _MAX_STARS:
+            word = replace(word, prefix=False, text=word.text.removesuffix("*"))
+        kept.append(word)
+    return kept
+
+
 def _words(text: str) -> Iterator[_Word]:
     """The words of a query that hold at least one token. A quotation mark without a partner is text."""
     marks = [mark.start() for mark in _QUOTES.finditer(text)]
@@ -168,7 +182,7 @@ def _word(text: str, start: int, end: int, quoted: bool) -> Iterator[_Word]:
 
 
 def _parts(word: _Word) -> Iterator[Phrase]:
-    """The fallback terms of a word; none when it holds stop words only."""
+    """The fallback terms of a word; none when it holds stop words only, or a single starred letter."""
     if word.quoted:
         yield word.phrase
     elif any(is_unspaced(token.term) for token in word.tokens):
@@ -176,10 +190,17 @@ def _parts(word: _Word) -> Iterator[Phrase]:
     elif len(word.tokens) > 1 and _COMPOUND.fullmatch(word.text):
         longest = max(len(token.term) for token in word.tokens)
         for token in word.tokens:
-            if token.term not in STOP_WORDS and (len(token.term) > 1 or longest < 3):  # without the s of "what's"
+            if _tells(token) and (len(token.term) > 1 or longest < 3):  # without the s of "what's"
                 yield _term(word, token)
-    elif len(word.tokens) > 1 or word.prefix or word.tokens[0].term not in STOP_WORDS:
+    elif len(word.tokens) > 1 or _tells(word.tokens[0], word.prefix):
         yield word.phrase
+
+
+def _tells(token: Token, prefix: bool = False) -> bool:
+    """Whether a token is worth looking for alone."""
+    if prefix:
+        return len(token.term) > 1 or is_unspaced(token.term)
+    return token.term not in STOP_WORDS
 
 
 def _pairs(word: _Word) -> Iterator[Phrase]:

@@ -8,6 +8,9 @@ from mcp_knowledge.domain.filters import ComparableValue, Filter, comparable
 from mcp_knowledge.domain.search import Scope
 
 Sql = tuple[str, tuple[Any, ...]]
+_LIST = "d.document_no IN (SELECT m.document_no FROM metadata_values m WHERE m.path = ? AND {fits})"
+# The sign keeps SQLite from going through every document with this path.
+_PROBE = """EXISTS (SELECT 1 FROM metadata_values m WHERE m.document_no = d.document_no AND +m.path = ? AND {fits})"""
 _COMPARISONS = {"gte": ">=", "lte": "<="}
 
 
@@ -17,8 +20,12 @@ def scope_sql(scope: Scope) -> Sql:
     return f"SELECT d.document_no FROM documents d WHERE {condition}", params
 
 
-def scope_condition(scope: Scope) -> Sql:
-    """A condition on `documents d` that holds for the searchable ones in scope, and its parameters."""
+def scope_condition(scope: Scope, *, probing: bool = False) -> Sql:
+    """A condition on `documents d` that holds for the searchable ones in scope, and its parameters.
+
+    Args:
+        probing: whether a few documents are asked about, one by one, instead of all that fit.
+    """
     conditions = ["d.searchable = 1"]
     params: list[Any] = []
     if scope.document_ids:
@@ -29,41 +36,36 @@ def scope_condition(scope: Scope) -> Sql:
         conditions.append(f"d.collection_no IN ({named})")
         params.append(_id_list(scope.collection_ids))
     if scope.filters:
-        condition, values = filters_sql(scope.filters)
+        condition, values = filters_sql(scope.filters, probing=probing)
         conditions.append(condition)
         params += values
     return " AND ".join(conditions), tuple(params)
 
 
-def filters_sql(filters: Iterable[Filter], document_no: str = "d.document_no") -> Sql:
-    """A condition that holds for documents whose metadata satisfies every filter, and its parameters.
-
-    Args:
-        document_no: the SQL expression for the document's number.
-    """
+def filters_sql(filters: Iterable[Filter], *, probing: bool = False) -> Sql:
+    """A condition on `documents d` that holds where the metadata satisfies every filter, and its parameters."""
     conditions: list[str] = []
     params: list[Any] = []
     for item in filters:
-        select, values = _select(item)
         without = item.operator == "neq" or (item.operator == "exists" and not item.value)
-        conditions.append(f"{document_no} {'NOT IN' if without else 'IN'} ({select})")
-        params += values
+        fits, values = _fitting(item)
+        conditions.append(("NOT " if without else "") + (_PROBE if probing else _LIST).format(fits=fits))
+        params += (item.field, *values)
     return " AND ".join(conditions) or "1", tuple(params)
 
 
-def _select(item: Filter) -> tuple[str, list[Any]]:
-    """A SELECT of the documents with a value that fits; for `neq` and `exists: false`, of those to leave out."""
-    base = "SELECT document_no FROM metadata_values WHERE path = ?"
+def _fitting(item: Filter) -> tuple[str, list[Any]]:
+    """A condition on `metadata_values m` for a value that fits (for `neq` and `exists: false`: that must not be there)."""
     if item.operator == "exists":
-        return base, [item.field]
+        return "1", []
     if item.operator in _COMPARISONS:
         bound = comparable(item.value)
-        return f"{base} AND kind = ? AND number {_COMPARISONS[item.operator]} ?", [item.field, bound.kind, bound.number]
+        return f"m.kind = ? AND m.number {_COMPARISONS[item.operator]} ?", [bound.kind, bound.number]
     wanted = item.value if isinstance(item.value, tuple) else (item.value,)
     texts = _texts_by_kind(comparable(value) for value in wanted)
-    selects = [f"{base} AND kind = ? AND text IN ({', '.join('?' * len(found))})" for found in texts.values()]
-    params = [param for kind, found in texts.items() for param in (item.field, kind, *found)]
-    return " UNION ALL ".join(selects) or "SELECT NULL WHERE 0", params
+    choices = [f"m.kind = ? AND m.text IN ({', '.join('?' * len(found))})" for found in texts.values()]
+    params = [param for kind, found in texts.items() for param in (kind, *found)]
+    return f"({' OR '.join(choices)})" if choices else "0", params
 
 
 def _texts_by_kind(values: Iterable[ComparableValue]) -> dict[str, list[str]]:
