@@ -46,6 +46,12 @@ async def test_other_names_are_turned_away_everywhere(client: httpx2.AsyncClient
         assert_error(await client.get(path, headers={"Host": host}), 421, "HOST_NOT_ALLOWED")
 
 
+async def test_a_second_host_header_does_not_help(client: httpx2.AsyncClient) -> None:
+    for hosts in (("localhost", "evil.example"), ("evil.example", "localhost")):
+        answer = await client.get("/health", headers=[("Host", host) for host in hosts])
+        assert_error(answer, 421, "HOST_NOT_ALLOWED")
+
+
 async def test_listed_names_are_answered(listed_client: httpx2.AsyncClient) -> None:
     for host in ("docs.example.org", "DOCS.example.org:9", "docs.example.org.", "proxy.example.org:8443", "localhost"):
         assert (await listed_client.get("/health", headers={"Host": host})).status_code == 200, host

@@ -1,8 +1,10 @@
 """Running the HTTP server, and finding one that runs already on a data directory."""
 
+import asyncio
 import fcntl
 import json
 import os
+import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,9 +13,11 @@ from pathlib import Path
 from types import FrameType
 
 import uvicorn
+import uvloop
 from fastapi import FastAPI
 
 from mcp_knowledge.errors import StartupError
+from mcp_knowledge.interfaces.protocol import JsonErrorProtocol
 from mcp_knowledge.settings import Settings
 
 GRACEFUL_SHUTDOWN_S = 10
@@ -111,16 +115,31 @@ def serve(app: FastAPI, settings: Settings, announce: Callable[[str], None]) -> 
             app,
             http="httptools",
             ws="none",
-            lifespan="on",
+            lifespan="off",  # run below: a failed start is then an exception with a sentence, not a logged traceback
             log_config=None,
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=GRACEFUL_SHUTDOWN_S,
         )
         server = _Server(config, on_listening, lambda: app.state.services.events.close())
+
+        async def run() -> None:
+            async with app.router.lifespan_context(app):
+                await server.serve(sockets=[listener])
+
         try:
-            server.run(sockets=[listener])
+            with _signals_end_only_the_server(), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                runner.run(run())
         finally:
             note.unlink(missing_ok=True)
-        if not server.started:
-            raise StartupError("The service could not start; the log above says why.")
+
+
+@contextmanager
+def _signals_end_only_the_server() -> Iterator[None]:
+    """Uvicorn raises the signal that ended it once more, for whoever handled it before: that must not end the clean-up."""
+    before = {kind: signal.signal(kind, lambda *_: None) for kind in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for kind, handler in before.items():
+            signal.signal(kind, handler)

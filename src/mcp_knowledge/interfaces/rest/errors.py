@@ -3,6 +3,7 @@
 import logging
 
 from fastapi.exceptions import RequestValidationError
+from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -16,10 +17,18 @@ log = logging.getLogger(__name__)
 _CODES_BY_STATUS = {404: "NOT_FOUND", 405: "METHOD_NOT_ALLOWED", 413: "PAYLOAD_TOO_LARGE"}
 
 
+def _envelope(error: KnowledgeError, request_id: str) -> dict[str, dict[str, str]]:
+    return {"error": {"code": error.code, "message": error.message, "requestId": request_id}}
+
+
 def error_response(error: KnowledgeError, request_id: str, headers: dict[str, str] | None = None) -> Response:
     """The answer that tells a client of a failure."""
-    body = {"error": {"code": error.code, "message": error.message, "requestId": request_id}}
-    return json_response(body, error.status, headers)
+    return json_response(_envelope(error, request_id), error.status, headers)
+
+
+def error_body(error: KnowledgeError, request_id: str) -> bytes:
+    """The body of such an answer."""
+    return to_json(_envelope(error, request_id))
 
 
 def as_knowledge_error(error: Exception) -> KnowledgeError:

@@ -6,13 +6,14 @@ import re
 import time
 from collections.abc import Iterable
 
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mcp_knowledge.domain.documents import new_id
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.logs import request_id as current_request_id
 from mcp_knowledge.interfaces.rest.errors import as_knowledge_error, error_response, log_failure
+from mcp_knowledge.interfaces.web.errors import error_page, wants_page
 from mcp_knowledge.services import metrics
 from mcp_knowledge.settings import Settings
 
@@ -73,14 +74,13 @@ class HostRules:
             raise KnowledgeError("HOST_NOT_ALLOWED")
         if method in _SAFE_METHODS:
             return
-        origin = headers.get(b"origin")
+        origin = headers.get(b"origin", b"").decode("latin-1").strip()
         site = headers.get(b"sec-fetch-site", b"none").strip()
-        if origin == b"null" and site == b"same-origin":
-            return  # a form of ours: browsers hide its origin under our `Referrer-Policy: no-referrer`
-        if origin is not None:
-            if not self.allows_origin(origin.decode("latin-1").strip(), authority):
-                raise KnowledgeError("FORBIDDEN", "Requests from other web sites are not allowed.")
-        elif site not in (b"same-origin", b"none"):
+        if origin and not (origin == "null" and site == b"same-origin"):
+            allowed = self.allows_origin(origin, authority)
+        else:  # a program, or a form of ours: browsers hide its origin under our `Referrer-Policy: no-referrer`
+            allowed = site in (b"same-origin", b"none")
+        if not allowed:
             raise KnowledgeError("FORBIDDEN", "Requests from other web sites are not allowed.")
 
 
@@ -109,7 +109,7 @@ class _Exchange:
         self._receive = receive
         self._send = send
         self._status = 0
-        self._headers = _first_headers(scope["headers"])
+        self._headers = _combined(scope["headers"])
         self._request_id = _request_id(self._headers)
 
     async def run(self) -> None:
@@ -132,7 +132,9 @@ class _Exchange:
         if known.status >= 500:
             log_failure(error)
         if not self._status:  # else half an answer is out already: the server cuts the connection
-            await error_response(known, self._request_id)(self._scope, self._receive, self._answer)
+            request = Request(self._scope)
+            response = error_page(request, known) if wants_page(request) else error_response(known, self._request_id)
+            await response(self._scope, self._receive, self._answer)
 
     async def _answer(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -165,10 +167,11 @@ class _Exchange:
             log.log(level, "%s %s %d in %.1f ms", method, route, status, duration_ms, extra={"fields": fields})
 
 
-def _first_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
+def _combined(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
+    """Headers by name; repeated ones joined by a comma (RFC 9110 section 5.3), so that two Hosts are no host."""
     found: dict[bytes, bytes] = {}
     for name, value in headers:
-        found.setdefault(name, value)
+        found[name] = value if name not in found else found[name] + b"," + value
     return found
 
 

@@ -1,0 +1,68 @@
+import json
+import socket
+
+import pytest
+from conftest import Server
+
+
+def exchange(server: Server, request: bytes) -> tuple[str, dict[str, str], bytes]:
+    """Send bytes as they are; the answer's status line, headers and body."""
+    port = int(server.url.rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+        connection.sendall(request)
+        answer = b""
+        while piece := connection.recv(65_536):
+            answer += piece
+    head, _, body = answer.partition(b"\r\n\r\n")
+    status, *lines = head.decode("latin-1").split("\r\n")
+    return status, {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}, body
+
+
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        b"\x16\x03\x01 this is TLS\r\n\r\n",
+        b"GET /\xc3\xbc HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"POST /api/v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Length: ten\r\n\r\n{}",
+        b"POST /api/v1/search HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n",
+        b"GET /health HTTP/1.1\r\nHost: localhost\r\n: nameless\r\n\r\n",
+    ],
+)
+def test_what_is_no_http_gets_the_one_error_shape(server: Server, request_bytes: bytes) -> None:
+    status, headers, body = exchange(server, request_bytes)
+    assert status == "HTTP/1.1 400 Bad Request"
+    assert headers["content-type"] == "application/json"
+    error = json.loads(body)["error"]
+    assert error["code"] == "INVALID_REQUEST"
+    assert error["requestId"] == headers["x-request-id"]
+
+
+@pytest.mark.parametrize(
+    ("head", "status"),
+    [
+        (b"GET /health HTTP/1.0\r\nHost: localhost\r\n\r\n", 200),
+        (b"GET /health HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: mine \r\nConnection: close\r\n\r\n", 200),
+        (b"GET /health HTTP/1.1\r\nConnection: close\r\n\r\n", 421),
+        (b"GET http://evil.example/health HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n", 421),
+        (b"OPTIONS * HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", 404),
+        (b"GET /api/v1/documents/%00%ff%2e%2e HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", 404),
+        (b"HEAD /api/v1/events HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", 200),
+        (
+            b"POST /api/v1/documents HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=b\r\n"
+            b"Content-Length: 99999999999\r\n\r\n--b",
+            413,
+        ),
+    ],
+)
+def test_unusual_requests_get_a_proper_answer(server: Server, head: bytes, status: int) -> None:
+    port = int(server.url.rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+        connection.sendall(head)
+        answer = connection.recv(65_536)
+    assert answer.startswith(f"HTTP/1.1 {status} ".encode())
+    assert b"\r\nx-request-id: " in answer
+    if b"X-Request-Id: mine" in head:
+        assert b"\r\nx-request-id: mine\r\n" in answer
+    if head.startswith(b"HEAD"):
+        assert answer.endswith(b"\r\n\r\n")
