@@ -54,7 +54,11 @@ def make_pdf(pages: Sequence[Page], info: dict[str, str] | None = None) -> bytes
         f"/{key} {add(f'<< /Type /Font /Subtype /Type1 /BaseFont /{name} /Encoding /WinAnsiEncoding >>'.encode())} 0 R"
         for key, name in FONTS.items()
     )
-    picture = add(_stream(b"\x80", "/Type /XObject /Subtype /Image /Width 1 /Height 1 /ColorSpace /DeviceGray /BitsPerComponent 8"))
+    picture = add(
+        _stream(
+            b"\x80", "/Type /XObject /Subtype /Image /Width 1 /Height 1 /ColorSpace /DeviceGray /BitsPerComponent 8"
+        )
+    )
     kids = []
     for page in pages:
         content = add(_stream(page.stream(), ""))

@@ -103,14 +103,14 @@ def _records(text: str, start: int, delimiter: str, budget: TextBudget) -> Itera
 
 
 def _ends_inside_quotes(text: str, start: int, delimiter: str) -> bool:
-    """Whether the last record is still open at the end: a strict reader fails there and only there with this message."""
-    reader = csv.reader((match[0] for match in _LINE.finditer(text, start)), delimiter=delimiter, strict=True)
-    try:
-        for _ in reader:
-            continue
-    except csv.Error as error:
-        return "unexpected end" in str(error)
-    return False
+    """Whether a quote is still open at the end: then the last record holds an odd number of them."""
+    reader = csv.reader((match[0] for match in _LINE.finditer(text, start)), delimiter=delimiter)
+    begun = 0
+    before = 0
+    for _ in reader:
+        before, begun = begun, reader.line_num
+    last_lines = [match[0] for match in _LINE.finditer(text, start)][before:]
+    return sum(line.count('"') for line in last_lines) % 2 == 1
 
 
 def _parted(records: Sequence[_Record], width: int) -> tuple[Sequence[_Record], _Record | None, Sequence[_Record]]:

@@ -4,6 +4,7 @@ The decoded text keeps its line ends and loses its byte order mark; `charStart` 
 """
 
 import codecs
+import re
 import unicodedata
 from dataclasses import dataclass
 from typing import Any
@@ -35,6 +36,8 @@ _LABELS = {
 }
 _SAMPLE_BYTES = 65_536
 _MAX_CONTROL_SHARE = 0.05  # random bytes have 0.10, programs and pictures more; logs with colour codes stay below
+_FEW_ACCENTS = 12
+_FOREIGN_RUN = re.compile(r"[^\x00-\x7f]{3}")  # as other scripts look when read as Windows-1252
 _TEXT_CONTROLS = frozenset(b"\t\n\r\f\b\x1b\x1a")
 _CONTROLS = bytes(code for code in range(32) if code not in _TEXT_CONTROLS) + b"\x7f"
 
@@ -73,7 +76,7 @@ def decode(data: bytes, declared: str | None = None) -> Decoded:
     if b"\0" in data[:_SAMPLE_BYTES] and (wide := _wide(data)):
         return wide
     _refuse_binary(data)
-    if b"\x1b" in data and (text := _strict(data, "iso2022_jp")) is not None and not text.isascii():
+    if b"\x1b$" in data and data.isascii() and (text := _strict(data, "iso2022_jp")) is not None:
         return Decoded(text, "iso2022_jp")
     if (text := _strict(data, "utf-8")) is not None:
         return Decoded(text, "utf-8")
@@ -144,17 +147,35 @@ def _refuse_binary(data: bytes) -> None:
 
 
 def _detected(data: bytes) -> Decoded:
-    """Ask charset-normalizer (loaded only now: most files are UTF-8), and fall back to Windows-1252."""
+    """Damaged UTF-8, else what charset-normalizer (loaded only now: most files are UTF-8) says, else Windows-1252."""
+    if (text := _damaged_utf8(data)) is not None:
+        return Decoded(text, "utf-8", guessed=True, damaged=True)
     from charset_normalizer import from_bytes
 
     best = from_bytes(_sample_around_non_ascii(data), cp_exclusion=_NEVER).best()
-    for encoding in (best.encoding if best else "cp1252", "cp1252"):
-        label = _LABELS.get(_name(encoding), encoding)
-        if (text := _strict(data, label)) is not None:
-            return Decoded(text, _name(label), guessed=True)
-    if len(data.decode("utf-8", "ignore").encode()) > len(data) * 0.98:
-        return Decoded(data.decode("utf-8", "replace"), "utf-8", guessed=True, damaged=True)
+    guess = best.encoding if best else "cp1252"
+    label = _LABELS.get(_name(guess), _name(guess))
+    text = _strict(data, label)
+    western = _strict(data, "cp1252")
+    if western is not None and (text is None or text == western or _short_western(western)):
+        return Decoded(western, "cp1252", guessed=True)
+    if text is not None:
+        return Decoded(text, label, guessed=True)
     return Decoded(data.decode("cp1252", "replace"), "cp1252", guessed=True, damaged=True)
+
+
+def _damaged_utf8(data: bytes) -> str | None:
+    """The text of UTF-8 with some broken bytes: whole multi-byte characters outnumber them by far."""
+    whole = data.decode("utf-8", "ignore")
+    broken = len(data) - len(whole.encode())
+    others = sum(not c.isascii() for c in whole)
+    return data.decode("utf-8", "replace") if others > 5 * broken else None
+
+
+def _short_western(text: str) -> bool:
+    """Whether a text has too few accented letters for statistics, and they stand as they do in Western languages."""
+    others = sum(not c.isascii() for c in text)
+    return others <= _FEW_ACCENTS and _FOREIGN_RUN.search(text) is None
 
 
 # Mainframe and rare code pages that short Western texts are taken for, and encodings that were tried already.

@@ -45,6 +45,7 @@ class _Frame:
     path: str
     group: str
     fixed: bool  # the record is an array's element: what is inside belongs to it
+    start: int  # of its key, else of itself
     index: int = 0
     key: str = ""
     key_start: int = 0
@@ -159,23 +160,26 @@ class _Scanner:
             return Leaf((self._number, ""), "", value, False, start, self.at)
         frame = self._stack[-1]
         path = frame.member_path if frame.is_object else frame.path
-        begin = frame.key_start if frame.is_object else start
+        begin = frame.key_start if frame.is_object else start if frame.index else frame.start
         return Leaf((self._number, frame.group), path, value, not frame.is_object, begin, self.at)
 
     def _open(self, is_object: bool) -> None:
         if len(self._stack) >= _MAX_DEPTH:
             raise KnowledgeError("DOCUMENT_RESOURCE_LIMIT")
+        start = self.at
         self.at += 1
         if not self._stack:
-            self._stack.append(_Frame(is_object, "", "", fixed=False))
+            self._stack.append(_Frame(is_object, "", "", False, start))
             return
         parent = self._stack[-1]
+        if parent.is_object:
+            start = parent.key_start
         top_array = len(self._stack) == 1 and not parent.is_object
         path = "" if top_array else parent.member_path
         group, fixed = parent.group, parent.fixed
         if not fixed and (len(self._stack) == 1 or not parent.is_object):
             group, fixed = parent.member_path, not parent.is_object
-        self._stack.append(_Frame(is_object, path, group, fixed))
+        self._stack.append(_Frame(is_object, path, group, fixed, start))
 
     def _opened(self) -> bool:
         """Behind an opening bracket: go to the first member; False when there is none and the container is closed."""

@@ -9,6 +9,7 @@ from markdown_it.token import Token
 from mcp_knowledge.adapters.parsers.encodings import decode
 from mcp_knowledge.adapters.parsers.frontmatter import split_front_matter
 from mcp_knowledge.adapters.parsers.source import Source
+from mcp_knowledge.adapters.parsers.text import paragraphs
 from mcp_knowledge.domain.blocks import (
     Block,
     Code,
@@ -23,7 +24,8 @@ from mcp_knowledge.domain.blocks import (
 )
 
 _LINE_END = re.compile(r"\r\n?|\n")  # what markdown-it counts lines by
-_READER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+_MAX_NESTING = 100
+_READER = MarkdownIt("commonmark", {"maxNesting": _MAX_NESTING}).enable(["table", "strikethrough"])
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 
 
@@ -32,18 +34,26 @@ def parse(source: Source) -> NormalizedDocument:
     decoded = decode(source.data)
     properties, body_start = split_front_matter(decoded.text)
     title = properties.pop("title", None)
-    blocks = tuple(_Walk(decoded.text, body_start).blocks())
+    blocks = tuple(_blocks(decoded.text, body_start))
     if not isinstance(title, str) or not title.strip():
         title = next((block.text for block in blocks if isinstance(block, Heading)), None)
     return NormalizedDocument(title, {**properties, **decoded.metadata}, blocks)
 
 
+def _blocks(text: str, body_start: int) -> Iterator[Block]:
+    """The body's blocks; plain paragraphs where it is nested so deep that the reader gives up and drops the rest."""
+    tokens = _READER.parse(text[body_start:])
+    if any(token.level >= _MAX_NESTING - 1 for token in tokens):
+        return paragraphs(text, body_start)
+    return _Walk(text, body_start, tokens).blocks()
+
+
 class _Walk:
     """One pass over the block tokens of a text. `at` is the next token."""
 
-    def __init__(self, text: str, body_start: int) -> None:
+    def __init__(self, text: str, body_start: int, tokens: Sequence[Token]) -> None:
         self._text = text
-        self._tokens = _READER.parse(text[body_start:])
+        self._tokens = tokens
         self._starts = [body_start, *(match.end() for match in _LINE_END.finditer(text, body_start)), len(text)]
         self._at = 0
 

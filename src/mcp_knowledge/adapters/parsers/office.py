@@ -1,17 +1,19 @@
 """Word documents: the package under limits, hidden text and comments by us, everything else by anydoc."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from email import message_from_bytes
 from typing import Any
 from xml.parsers import expat
 
 from mcp_knowledge.adapters.parsers.anydoc_blocks import document_blocks
+from mcp_knowledge.adapters.parsers.encodings import decode
 from mcp_knowledge.adapters.parsers.packages import read_parts, write_parts
 from mcp_knowledge.adapters.parsers.properties import good_title
 from mcp_knowledge.adapters.parsers.source import Source
 from mcp_knowledge.adapters.parsers.wordml import edited, hidden_styles, read_comments
 from mcp_knowledge.adapters.parsers.xml_events import Handler, feed
-from mcp_knowledge.domain.blocks import Heading, NormalizedDocument
+from mcp_knowledge.domain.blocks import NOWHERE, Block, Heading, NormalizedDocument
 from mcp_knowledge.errors import KnowledgeError
 
 # Pictures and embedded objects are not inflated: nothing is read from them.
@@ -35,6 +37,7 @@ def parse(source: Source) -> NormalizedDocument:
     parts = read_parts(source.data, _TEXT_PARTS, source.limits)
     _edit(parts)
     blocks = document_blocks(write_parts(parts.items()), "docx")
+    blocks.extend(_alternative_chunks(parts))
     properties = _properties(parts)
     title = good_title(properties.pop("title", None), source.filename)
     title = title or next((block.text for block in blocks if isinstance(block, Heading)), None)
@@ -56,6 +59,29 @@ def _hidden_styles(parts: Mapping[str, bytes]) -> frozenset[str]:
         return hidden_styles(parts.get("word/styles.xml", b""))
     except KnowledgeError:
         return frozenset()
+
+
+def _alternative_chunks(parts: Mapping[str, bytes]) -> Iterator[Block]:
+    """Whole HTML or MHTML documents that a Word file takes in (`w:altChunk`); they come last."""
+    for name, part in sorted(parts.items()):
+        suffix = name.lower().rpartition(".")[2]
+        if not name.lower().startswith("word/") or suffix not in ("mht", "mhtml", "htm", "html", "xhtml"):
+            continue
+        from mcp_knowledge.adapters.parsers.html import fragment_blocks
+
+        message = message_from_bytes(part) if suffix in ("mht", "mhtml") else None
+        pages = (
+            [part]
+            if message is None
+            else [
+                payload
+                for piece in message.walk()
+                if piece.get_content_type() == "text/html"
+                and isinstance(payload := piece.get_payload(decode=True), bytes)
+            ]
+        )
+        for page in pages:
+            yield from fragment_blocks(decode(page).text, NOWHERE)
 
 
 class _PropertyReader(Handler):

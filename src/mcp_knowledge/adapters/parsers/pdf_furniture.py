@@ -5,15 +5,18 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from mcp_knowledge.adapters.parsers.pdf_layout import LayoutPage, Piece
+from mcp_knowledge.adapters.parsers.pdf_layout import LayoutPage
 
-_BAND_SHARE = 0.12  # of the page's height, at its top and bottom
+_BAND_SHARE = 0.16  # of the page's height, at its top and bottom
+_NUMBER_BAND_SHARE = 0.12  # a lone number further inside may be content
 _SAME_PLACE_POINTS = 4.0
 _MAX_CHARS = 200
 _MIN_PAGES = 3
+_AROUND_NUMBERS = " -–—|·•[]()./"
 _NUMBER = re.compile(r"\d+")
 _BARE_NUMBER = re.compile(
-    r"[\W_]*(?:page|seite|página|pagina|pág|pag|p|стр)?[\W_]*(?:\d{1,4}|[ivxlc]{1,7})(?:\s*(?:of|/|von|de|di|из)\s*\d{1,4})?[\W_]*",
+    r"[\W_]*(?:page|seite|página|pagina|pág|pag|p|стр)?[\W_]*(?:\d{1,4}|[ivxlc]{1,7})"
+    r"(?:\s*(?:of|/|von|de|di|из)\s*\d{1,4})?[\W_]*",
     re.IGNORECASE,
 )
 
@@ -28,6 +31,8 @@ class _Line:
     numbers: tuple[int, ...]
     top: bool
     place: float
+    at_edge: bool
+    counts: bool  # it may hold a page number: at one of its ends, and it is no heading
 
 
 def without_furniture(pages: Mapping[int, LayoutPage]) -> dict[int, LayoutPage]:
@@ -55,19 +60,26 @@ def _band_lines(page: LayoutPage) -> list[_Line]:
             continue
         above, below = box.y + box.height, page.height - box.y
         if min(above, below) <= band:
-            lines.append(_line(page.number, index, piece, above <= band, min(above, below)))
+            lines.append(_line(page, index, above <= band, min(above, below)))
     return lines
 
 
-def _line(page: int, index: int, piece: Piece, top: bool, place: float) -> _Line:
+def _line(page: LayoutPage, index: int, top: bool, place: float) -> _Line:
+    piece = page.pieces[index]
     text = " ".join(f"{piece.marker} {piece.text}".casefold().split())
     numbers = tuple(int(number) for number in _NUMBER.findall(text) if len(number) < 9)
-    return _Line(page, index, _NUMBER.sub("#", text), numbers, top, place)
+    at_edge = place <= page.height * _NUMBER_BAND_SHARE
+    mask = _NUMBER.sub("#", text)
+    ends_in_number = bool(numbers) and (
+        mask.strip(_AROUND_NUMBERS)[:1] == "#" or mask.strip(_AROUND_NUMBERS)[-1:] == "#"
+    )
+    counts = ends_in_number and piece.kind != "heading"
+    return _Line(page.number, index, mask, numbers, top, place, at_edge, counts)
 
 
 def _is_page_number(line: _Line) -> bool:
     text = line.text.replace("#", "1")
-    return _BARE_NUMBER.fullmatch(text) is not None and any(map(str.isalnum, text))
+    return line.at_edge and _BARE_NUMBER.fullmatch(text) is not None and any(map(str.isalnum, text))
 
 
 def _repeated(lines: list[_Line], page_count: int) -> set[tuple[int, int]]:
@@ -76,13 +88,13 @@ def _repeated(lines: list[_Line], page_count: int) -> set[tuple[int, int]]:
     for line in lines:
         fixed = groups[(line.text, line.top, line.numbers)]
         fixed.append(line)
-        if line.numbers:
-            offsets = tuple(number - line.page for number in line.numbers[-1:])
-            groups[(line.text + "#", line.top, offsets)].append(line)
+        if line.counts:
+            for end in {line.numbers[0], line.numbers[-1]}:
+                groups[(line.text + "#", line.top, (end - line.page,))].append(line)
     dropped: set[tuple[int, int]] = set()
     for group in groups.values():
         group.sort(key=lambda line: line.page)
         alike = [line for line in group if abs(line.place - group[-1].place) <= _SAME_PLACE_POINTS]
         if len({line.page for line in alike}) >= min(_MIN_PAGES, max(page_count, 2)):
-            dropped.update((line.page, line.index) for line in alike[1:])
+            dropped.update((line.page, line.index) for line in alike if line is not group[0])
     return dropped

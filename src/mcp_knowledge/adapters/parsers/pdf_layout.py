@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcp_knowledge.adapters.parsers.pdf_pages import word_characters
-from mcp_knowledge.adapters.parsers.pdf_text import joined_lines, mended, plain, real_hyphens
+from mcp_knowledge.adapters.parsers.pdf_text import NO_HYPHENS, LineHyphens, joined_lines, mended, plain
 from mcp_knowledge.domain.blocks import Block, Code, Heading, ListBlock, Paragraph, SourceLocation, Table
 
 _EVERY_PAGE = 1_000_000
@@ -104,19 +104,19 @@ def _piece(block: Any) -> Piece | None:
 
 def page_blocks(page: LayoutPage, location: SourceLocation, vocabulary: frozenset[str]) -> list[Block]:
     """The page's blocks in reading order, all at this location."""
-    repairs = _repairs(page, vocabulary)
+    hyphens = _line_hyphens(page, vocabulary)
     blocks: list[Block] = []
     items: list[Piece] = []
     for piece in _merged(page.pieces):
         if items and not _same_list(items, piece):
-            blocks.append(_list(items, location, repairs))
+            blocks.append(_list(items, location, hyphens))
             items = []
         if piece.kind == "list_item":
             items.append(piece)
         else:
-            blocks.append(_block(piece, location, repairs))
+            blocks.append(_block(piece, location, hyphens))
     if items:
-        blocks.append(_list(items, location, repairs))
+        blocks.append(_list(items, location, hyphens))
     return blocks
 
 
@@ -126,31 +126,25 @@ def text_blocks(text: str, location: SourceLocation, vocabulary: frozenset[str])
     return [Paragraph(part.strip(), location) for part in parts if part.strip()]
 
 
-def _repairs(page: LayoutPage, vocabulary: frozenset[str]) -> dict[str, str]:
+def _line_hyphens(page: LayoutPage, vocabulary: frozenset[str]) -> LineHyphens:
     ends = {match[1] for line in page.lines if (match := _ENDS_IN_HYPHEN.search(line.rstrip()))}
     if not ends:
-        return {}
+        return NO_HYPHENS
     starts = {match[0] for line in page.lines if (match := _WORD.match(line.lstrip()))}
     words = {word for piece in page.pieces for word in _WORD.findall(piece.text)}
-    return real_hyphens(words, ends, starts, vocabulary)
+    return LineHyphens(words, ends, starts, vocabulary)
 
 
-def _repaired(text: str, repairs: dict[str, str]) -> str:
-    if not repairs:
-        return text
-    return _WORD.sub(lambda match: repairs.get(match[0], match[0]), text)
-
-
-def _block(piece: Piece, location: SourceLocation, repairs: dict[str, str]) -> Block:
+def _block(piece: Piece, location: SourceLocation, hyphens: LineHyphens) -> Block:
     match piece.kind:
         case "heading":
-            return Heading(min(max(piece.level, 1), 6), _repaired(piece.text, repairs), location)
+            return Heading(min(max(piece.level, 1), 6), hyphens.mend(piece.text), location)
         case "table":
             return Table(piece.header, piece.rows, location)
         case "code" | "grid_fallback":
             return Code(piece.text, piece.language, location)
         case _:
-            return Paragraph(_repaired(piece.text, repairs), location)
+            return Paragraph(hyphens.mend(piece.text), location)
 
 
 def _same_list(items: Sequence[Piece], piece: Piece) -> bool:
@@ -158,7 +152,7 @@ def _same_list(items: Sequence[Piece], piece: Piece) -> bool:
     return piece.kind == "list_item" and (piece.level > first.level or piece.ordered == first.ordered)
 
 
-def _list(items: Sequence[Piece], location: SourceLocation, repairs: dict[str, str]) -> ListBlock:
+def _list(items: Sequence[Piece], location: SourceLocation, hyphens: LineHyphens) -> ListBlock:
     """A list. Numbers that do not count 1, 2, 3 … stay in the items: they mean something."""
     ordered = items[0].ordered
     counts = [f"{number}" for number in range(1, len(items) + 1)]
@@ -167,7 +161,7 @@ def _list(items: Sequence[Piece], location: SourceLocation, repairs: dict[str, s
     texts = []
     for item in items:
         number = f"{item.marker} " if item.ordered and not plain_count else ""
-        texts.append("  " * (item.level - base) + number + _repaired(item.text, repairs))
+        texts.append("  " * (item.level - base) + number + hyphens.mend(item.text))
     return ListBlock(ordered, tuple(texts), location)
 
 

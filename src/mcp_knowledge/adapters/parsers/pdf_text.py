@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
+from mcp_knowledge.adapters.parsers.pdf_math import without_latex
 from mcp_knowledge.domain.blocks import Block, PageBreak, Paragraph
 
 _LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
@@ -11,13 +12,14 @@ _MARKUP = re.compile(r"\\([\\*_])|\*+")
 _SOFT_HYPHEN = re.compile(r"\xad\s*")
 _LINE_HYPHEN = re.compile(r"(\w+)[-\u2010\x02]\s*\n\s*(\w+)")
 _BROKEN_END = re.compile(r"(\w+)[-\u2010]$")
-_FIRST_WORD = re.compile(r"\w+")
+_WORD = re.compile(r"\w+")
+_APART = re.compile(r"(\w+)[-\u2010] (\w+)")
 _REAL_HYPHEN_PREFIXES = frozenset({"self", "well", "ex", "non", "all", "half", "high", "low", "long", "short"})
 
 
 def plain(markdown: str) -> str:
     """liteparse's block text without the emphasis marks and escapes that it adds."""
-    return mended(_MARKUP.sub(lambda match: match[1] or "", markdown))
+    return mended(_MARKUP.sub(lambda match: match[1] or "", without_latex(markdown)))
 
 
 def mended(text: str) -> str:
@@ -42,23 +44,43 @@ def joined_word(head: str, tail: str, vocabulary: frozenset[str]) -> str:
     return whole
 
 
-def real_hyphens(
-    words: Iterable[str], line_ends: Collection[str], line_starts: Collection[str], vocabulary: frozenset[str]
-) -> dict[str, str]:
-    """Words that liteparse joined at a line end although the hyphen is theirs: joined form to right form.
+class LineHyphens:
+    """Mends words of a page that liteparse left apart at a line end, or joined although the hyphen is the word's own.
 
     Args:
-        words: the words of a page as joined.
+        words: the words of the page as joined.
         line_ends: lines' last words, without their hyphen.
         line_starts: all lines' first words.
         vocabulary: the document's words.
     """
-    repairs = {}
-    for word in words:
-        for head in line_ends:
-            if word.startswith(head) and (tail := word[len(head) :]) in line_starts:
-                repairs[word] = joined_word(head, tail, vocabulary)
-    return repairs
+
+    def __init__(
+        self, words: Iterable[str], line_ends: Collection[str], line_starts: Collection[str], vocabulary: frozenset[str]
+    ) -> None:
+        self._ends = line_ends
+        self._starts = line_starts
+        self._vocabulary = vocabulary
+        self._wrong = {
+            word: right
+            for word in words
+            for head in line_ends
+            if word.startswith(head) and word[len(head) :] in line_starts
+            if (right := joined_word(head, word[len(head) :], vocabulary)) != word
+        }
+
+    def mend(self, text: str) -> str:
+        """The text with such words as they are written within a line."""
+        if self._ends and "- " in text:
+            text = _APART.sub(self._together, text)
+        return _WORD.sub(lambda match: self._wrong.get(match[0], match[0]), text) if self._wrong else text
+
+    def _together(self, match: re.Match[str]) -> str:
+        if match[1] in self._ends and match[2] in self._starts:
+            return joined_word(match[1], match[2], self._vocabulary)
+        return match[0]
+
+
+NO_HYPHENS = LineHyphens((), (), (), frozenset())
 
 
 def join_broken_blocks(blocks: Sequence[Block], vocabulary: frozenset[str]) -> list[Block]:
@@ -73,7 +95,7 @@ def join_broken_blocks(blocks: Sequence[Block], vocabulary: frozenset[str]) -> l
             following = blocks[after] if after < len(blocks) else None
             if not isinstance(following, Paragraph) or not following.text[:1].islower():
                 break
-            first = _FIRST_WORD.match(following.text)
+            first = _WORD.match(following.text)
             assert first is not None  # a lower-case letter begins a word
             word = joined_word(end[1], first[0], vocabulary)
             text = block.text[: end.start()] + word + following.text[first.end() :]

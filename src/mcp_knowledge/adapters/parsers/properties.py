@@ -4,7 +4,8 @@ import re
 from pathlib import PurePath
 
 _JUNK_TITLE = re.compile(
-    r"(?:untitled|unbenannt|sans titre|sin título|no title|title|document|dokument|doc|word document|"
+    r"(?:untitled(?: document| presentation)?|"
+    r"unbenannt|sans titre|sin título|no title|title|document|dokument|doc|word document|"
     r"slide|presentation|powerpoint presentation|new document|index|home|microsoft word|"
     r"\(?anonymous\)?|unknown|null|none|undefined)"
     r"[\s\-_.#()]*\d*",

@@ -9,7 +9,7 @@ from mcp_knowledge.adapters.parsers.source import Source
 from mcp_knowledge.domain.blocks import Block, Heading, NormalizedDocument, Paragraph, SourceLocation
 
 _MAX_PARAGRAPH_CHARS = 4_000  # longer runs (logs) are cut at line ends, so that locations stay useful
-_BLANK_LINES = re.compile(r"(?:\r\n?|\n)[^\S\r\n]*(?:\r\n?|\n)\s*|\f\s*")
+_BLANK_LINES = re.compile(r"(?:\r\n|\r(?!\n)|\n)[^\S\r\n]*(?:\r\n?|\n)\s*|\f\s*")
 _HEADING = re.compile(
     r"(?:(?P<over>([^\w\s])\2{2,})[ \t]*\n)?[ \t]*(?P<text>\S.*?)[ \t]*\n(?P<under>([^\w\s])\5{2,})[ \t]*"
 )
@@ -18,17 +18,17 @@ _HEADING = re.compile(
 def parse(source: Source) -> NormalizedDocument:
     """Paragraphs with exact offsets into the decoded text."""
     decoded = decode(source.data)
-    paragraphs = _paragraphs(decoded.text)
+    found = paragraphs(decoded.text)
     if source.extension != "rst":
-        return NormalizedDocument(None, decoded.metadata, tuple(paragraphs))
-    blocks = tuple(_with_headings(paragraphs))
+        return NormalizedDocument(None, decoded.metadata, tuple(found))
+    blocks = tuple(_with_headings(found))
     title = next((block.text for block in blocks if isinstance(block, Heading)), None)
     return NormalizedDocument(title, decoded.metadata, blocks)
 
 
-def _paragraphs(text: str) -> Iterator[Paragraph]:
-    start = 0
-    for gap in _BLANK_LINES.finditer(text):
+def paragraphs(text: str, start: int = 0) -> Iterator[Paragraph]:
+    """What stands between blank lines from `start` on, each with its offsets in the text."""
+    for gap in _BLANK_LINES.finditer(text, start):
         yield from _located(text, start, gap.start())
         start = gap.end()
     yield from _located(text, start, len(text))
@@ -42,10 +42,10 @@ def _located(text: str, start: int, end: int) -> Iterator[Paragraph]:
         start += len(piece)
 
 
-def _with_headings(paragraphs: Iterator[Paragraph]) -> Iterator[Block]:
+def _with_headings(found: Iterator[Paragraph]) -> Iterator[Block]:
     """Turn titles with a line of punctuation below (and above) into headings; levels in order of first appearance."""
     levels: list[str] = []
-    for paragraph in paragraphs:
+    for paragraph in found:
         text = paragraph.text.replace("\r\n", "\n")
         match = _HEADING.fullmatch(text)
         if match is None or len(match["under"]) < len(match["text"]) or match["over"] not in (None, match["under"]):

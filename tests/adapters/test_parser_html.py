@@ -1,0 +1,160 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from parser_support import blocks_of, code_of, read
+
+from mcp_knowledge.domain.blocks import Block, Code, Heading, Image, ListBlock, Paragraph, Quote, Table
+from mcp_knowledge.errors import KnowledgeError
+
+
+def shape(block: Block) -> tuple[object, ...]:
+    match block:
+        case Heading():
+            return (f"h{block.level}", block.text)
+        case ListBlock():
+            return ("ordered" if block.ordered else "list", *block.items)
+        case Table():
+            return ("table", block.headers, block.rows)
+        case Code():
+            return ("code", block.language, block.text)
+        case Paragraph() | Quote():
+            return (block.type, block.text)
+        case Image():
+            return ("image", block.alt)
+        case _:
+            return (block.type,)
+
+
+def shapes(html: str) -> list[tuple[object, ...]]:
+    return [shape(block) for block in blocks_of(html, "page.html")]
+
+
+PAGE = """<!doctype html><html lang="en-GB"><head><title>Duck &amp; Goose</title>
+<meta name="author" content="A. Bird"><style>p{color:red}</style><script>var x = "<p>no</p>"</script></head>
+<body>
+<div id="cookie-banner">We use cookies <button>OK</button></div>
+<header><h1>All about ducks</h1><p>Search our site</p></header>
+<nav><ul><li><a href="/">Home</a></li></ul></nav>
+<main>
+<p>A <b>duck</b> is a<br>bird.   It &quot;quacks&quot;.</p>
+Loose text <span>in the body</span>
+<h2>Lists</h2>
+<ul><li>one</li><li>two<ul><li>nested</li></ul></li><li><p>three</p><p>more</p></li></ul>
+<ol><li>first</li></ol>
+<dl><dt>Mallard</dt><dd>A common duck</dd><dt>Teal</dt><dd>Small</dd><dd>Shy</dd></dl>
+<pre class="highlight-python"><span>def</span> f():
+    return 1
+</pre>
+<blockquote><p>Said one.</p><p>Said two.</p><footer>A farmer</footer></blockquote>
+<table><caption>Sizes</caption><thead><tr><th>Name</th><th colspan="2">Size</th></tr></thead>
+<tr><td rowspan="2">Duck</td><td>1</td><td>cm</td></tr><tr><td>2</td><td>in</td></tr></table>
+<figure><img src="d.png" alt="A swimming duck"><figcaption>In a pond</figcaption></figure>
+<p hidden>secret one</p><p style="display: none">secret two</p><p aria-hidden="true">secret three</p>
+<template><p>secret four</p></template><svg><text>secret five</text></svg>
+</main>
+<aside>Related links</aside><footer>Copyright</footer></body></html>"""
+
+
+def test_everything_a_page_has_becomes_its_block_and_boilerplate_goes() -> None:
+    document = read(PAGE, "page.html")
+    assert document.title == "Duck & Goose"
+    assert document.metadata == {"language": "en-GB", "author": "A. Bird"}
+    assert [shape(block) for block in document.blocks] == [
+        ("h1", "All about ducks"),
+        ("paragraph", 'A duck is a\nbird. It "quacks".'),
+        ("paragraph", "Loose text in the body"),
+        ("h2", "Lists"),
+        ("list", "one", "two", "  nested", "three\nmore"),
+        ("ordered", "first"),
+        ("list", "Mallard: A common duck", "Teal: Small: Shy"),
+        ("code", "python", "def f():\n    return 1"),
+        ("quote", "Said one.\n\nSaid two.\n\nA farmer"),
+        ("paragraph", "Sizes"),
+        ("table", ("Name", "Size", "Size"), (("Duck", "1", "cm"), ("Duck", "2", "in"))),
+        ("image", "A swimming duck"),
+        ("paragraph", "In a pond"),
+    ]
+
+
+def test_every_container_of_text_counts() -> None:
+    html = (
+        "<body>a<div>b<section>c</section>d</div><article>e</article><address>f</address>"
+        "<details><summary>g</summary>h</details>"
+    )
+    assert [text for _, text in shapes(html)] == list("abcdefgh")
+
+
+def test_tables_that_only_lay_out_a_page_are_read_through() -> None:
+    html = (
+        "<table><tr><td><h2>Left</h2><p>text</p></td><td><table><tr><td>1</td><td>2</td></tr></table></td></tr></table>"
+    )
+    assert shapes(html) == [("h2", "Left"), ("paragraph", "text"), ("table", None, (("1", "2"),))]
+
+
+def test_merged_cells_never_shift_their_neighbours() -> None:
+    html = "<table><tr><th>a<th>b<th>c<tr><td rowspan=3>1<td>2<td>3<tr><td colspan=2>4<tr><td>5<td>6</table>"
+    assert shapes(html) == [("table", ("a", "b", "c"), (("1", "2", "3"), ("1", "4", "4"), ("1", "5", "6")))]
+
+
+def test_code_inside_a_list_splits_it() -> None:
+    html = "<ol><li>install<pre>make</pre></li><li>run</li></ol>"
+    assert shapes(html) == [("ordered", "install"), ("code", None, "make"), ("ordered", "run")]
+
+
+def test_a_page_of_navigation_is_about_its_navigation() -> None:
+    assert shapes("<nav><ul><li>Home</li><li>Contact</li></ul></nav>") == [("list", "Home", "Contact")]
+
+
+def test_a_made_up_title_is_passed_over_for_the_first_heading() -> None:
+    assert read("<title>Untitled Document</title><h2>Real</h2>x", "page.html").title == "Real"
+    assert read("<title>page.html</title>x", "page.html").title is None
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "windows-1251", "koi8-r"])
+def test_declared_charsets_are_honoured_and_wrong_ones_are_not(encoding: str) -> None:
+    html = (
+        f'<html><head><meta charset="{encoding}"><title>Заголовок</title></head><body><p>Привет, мир</p></body></html>'
+    )
+    document = read(html.encode(encoding), "page.htm")
+    assert (document.title, [shape(b) for b in document.blocks]) == ("Заголовок", [("paragraph", "Привет, мир")])
+    misdeclared = html.replace(encoding, "iso-8859-1", 1).encode()
+    assert read(misdeclared, "page.htm").title == "Заголовок"
+
+
+def test_xhtml_is_read() -> None:
+    html = '<?xml version="1.0" encoding="UTF-8"?><html xmlns="http://www.w3.org/1999/xhtml"><body><p>x&#160;y</p></body></html>'
+    assert [shape(block) for block in blocks_of(html, "a.xhtml")] == [("paragraph", "x y")]
+
+
+def test_pages_without_text_are_empty() -> None:
+    assert code_of("<html><body><script>1</script><img src=x></body></html>", "a.html") == "DOCUMENT_EMPTY"
+
+
+def test_deep_nesting_is_read_to_a_depth_and_refused_beyond() -> None:
+    assert shapes("<div>" * 3000 + "deep" + "</div>" * 3000) == [("paragraph", "deep")]
+    assert code_of("<div>" * 100_000 + "x", "a.html") == "DOCUMENT_RESOURCE_LIMIT"
+    unclosed = "".join(f"<p>paragraph {n}<li>item" for n in range(20_000))
+    assert blocks_of(unclosed, "a.html")
+
+
+def test_exploding_spans_are_refused() -> None:
+    html = "<table>" + "<tr>" + "<td colspan=1000 rowspan=60000>x" * 1000 + "<tr><td>y" * 1000 + "</table>"
+    assert code_of(html, "a.html") == "DOCUMENT_RESOURCE_LIMIT"
+
+
+TAGS = ["p", "div", "ul", "ol", "li", "table", "tr", "td", "th", "thead", "pre", "code", "h1", "h2", "blockquote", "dl"]
+TAGS += ["dt", "dd", "a", "b", "br", "img", "nav", "header", "main", "template", "svg", "select", "option"]
+OTHERS = ["text ", "&amp;", "<!--", "-->", "<td colspan=3>", "\n", "\x00", "<", '"']
+PIECES = st.sampled_from([*(f"<{tag}>" for tag in TAGS), *(f"</{tag}>" for tag in TAGS), *OTHERS])
+
+
+@given(st.lists(PIECES, max_size=60).map("".join))
+def test_no_markup_raises_anything_but_a_coded_error(html: str) -> None:
+    try:
+        blocks = blocks_of(html, "a.html")
+    except KnowledgeError as error:
+        assert error.code in ("DOCUMENT_EMPTY", "DOCUMENT_MALFORMED")
+        return
+    for block in blocks:
+        if isinstance(block, Table):
+            assert len({len(row) for row in (*block.rows, block.headers or block.rows[0])}) == 1

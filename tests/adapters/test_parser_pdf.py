@@ -1,0 +1,178 @@
+import pytest
+from parser_support import blocks_of, code_of, read
+from pdf_files import Page, make_pdf, text_page
+
+from mcp_knowledge.adapters.parsers.pdf_math import without_latex
+from mcp_knowledge.adapters.parsers.pdf_text import joined_word, mended, plain
+from mcp_knowledge.domain.blocks import Block, Heading, ListBlock, PageBreak, Paragraph
+
+PROSE = "The quick brown fox jumps over the lazy dog near the river bank.\nIt does so every single day of the year."
+
+
+def texts(blocks: list[Block]) -> list[str]:
+    return [block.text for block in blocks if isinstance(block, Heading | Paragraph)]
+
+
+def test_headings_paragraphs_and_lists_are_found_with_their_pages() -> None:
+    data = make_pdf(
+        [
+            text_page(PROSE, "- first point\n- second point", heading="Introduction"),
+            text_page("Another page has other text in it, long enough to read.", heading="Conclusion"),
+        ]
+    )
+    blocks = blocks_of(data, "a.pdf")
+    assert [type(block) for block in blocks] == [Heading, Paragraph, ListBlock, PageBreak, Heading, Paragraph]
+    assert texts(blocks) == [
+        "Introduction",
+        PROSE.replace("\n", " "),
+        "Conclusion",
+        "Another page has other text in it, long enough to read.",
+    ]
+    assert isinstance(blocks[2], ListBlock) and blocks[2].items == ("first point", "second point")
+    assert [(block.location.page_start, block.location.page_end) for block in blocks] == [(1, 1)] * 4 + [(2, 2)] * 2
+
+
+def test_properties_become_metadata_and_the_title() -> None:
+    info = {"Title": "Annual Report", "Author": "Ann", "CreationDate": "D:20240131120000+01'00'", "ModDate": "D:2024"}
+    document = read(make_pdf([text_page(PROSE, heading="Intro")], info), "scan7.pdf")
+    assert document.title == "Annual Report"
+    assert document.metadata == {
+        "pages": 1,
+        "author": "Ann",
+        "created": "2024-01-31T12:00:00+01:00",
+        "modified": "2024-01-01",
+    }
+
+
+@pytest.mark.parametrize(
+    "title", ["Microsoft Word - draft3.docx", "untitled", "report.pdf", "C:\\tmp\\x", "scan7", "()"]
+)
+def test_a_title_that_a_tool_made_up_gives_way_to_the_first_heading(title: str) -> None:
+    assert read(make_pdf([text_page(PROSE, heading="Intro")], {"Title": title}), "scan7.pdf").title == "Intro"
+
+
+def test_running_headers_footers_and_page_numbers_stay_once_or_not_at_all() -> None:
+    pages = [
+        text_page(
+            f"Body text of sheet {n} with enough words to count as a paragraph.",
+            top="ACME Manual",
+            bottom=f"Page {n} of 5",
+        )
+        for n in range(1, 6)
+    ]
+    found = texts(blocks_of(make_pdf(pages), "a.pdf"))
+    assert found.count("ACME Manual") == 1
+    assert not any("Page" in text for text in found)
+    assert sum("Body text of sheet" in text for text in found) == 5
+
+
+def test_numbered_headings_at_the_same_height_are_no_running_header() -> None:
+    pages = [text_page(PROSE, heading="", top=f"Chapter {number}") for number in (1, 2, 4, 8)]
+    found = texts(blocks_of(make_pdf(pages), "a.pdf"))
+    assert [text for text in found if text.startswith("Chapter")] == [
+        "Chapter 1",
+        "Chapter 2",
+        "Chapter 4",
+        "Chapter 8",
+    ]
+
+
+def test_a_page_number_alone_is_kept_when_nothing_else_is_there() -> None:
+    data = make_pdf([Page([(300, 30, 9, "1984", "F1")])])
+    assert texts(blocks_of(data, "a.pdf")) == ["1984"]
+
+
+def test_words_split_at_line_ends_are_mended() -> None:
+    lines = (
+        "The inter-",
+        "national agency made a well-",
+        "known e-",
+        "mail about it.",
+        "A well-known fact in international law.",
+    )
+    data = make_pdf([text_page("\n".join(lines))])
+    (text,) = texts(blocks_of(data, "a.pdf"))
+    assert text == (
+        "The international agency made a well-known e-mail about it. A well-known fact in international law."
+    )
+
+
+def test_words_split_at_page_ends_are_mended_and_span_both_pages() -> None:
+    first = Page([(72, 120, 11, "This sentence is about the inter-", "F1")])
+    second = Page([(72, 700, 11, "national law of the sea and its many rules.", "F1")])
+    blocks = blocks_of(make_pdf([first, second]), "a.pdf")
+    assert texts(blocks) == ["This sentence is about the international law of the sea and its many rules."]
+    assert (blocks[0].location.page_start, blocks[0].location.page_end) == (1, 2)
+
+
+def test_a_scan_needs_ocr_but_a_scanned_page_among_readable_ones_is_only_listed() -> None:
+    assert code_of(make_pdf([Page(picture=True), Page(picture=True), Page()]), "a.pdf") == "DOCUMENT_NEEDS_OCR"
+    document = read(make_pdf([text_page(PROSE), Page(picture=True), Page(), text_page(PROSE)]), "a.pdf")
+    assert document.metadata == {"pages": 4, "pagesNeedingOcr": [2]}
+    assert [block.location.page_start for block in document.blocks if isinstance(block, Paragraph)] == [1, 4]
+
+
+def test_text_drawn_as_outlines_needs_ocr() -> None:
+    outlines = "\n".join(f"{n} {n} m {n + 5} {n + 9} l S" for n in range(300))
+    assert code_of(make_pdf([Page(extra=outlines)]), "a.pdf") == "DOCUMENT_NEEDS_OCR"
+
+
+def test_pages_without_anything_are_empty() -> None:
+    assert code_of(make_pdf([Page(), Page()]), "a.pdf") == "DOCUMENT_EMPTY"
+
+
+def test_too_many_pages_are_refused() -> None:
+    data = make_pdf([text_page(PROSE)] * 4)
+    assert code_of(data, "a.pdf", max_document_pages=3) == "DOCUMENT_RESOURCE_LIMIT"
+    assert read(data, "a.pdf", max_document_pages=4).metadata["pages"] == 4
+
+
+def test_too_much_text_is_refused() -> None:
+    assert code_of(make_pdf([text_page(PROSE)] * 4), "a.pdf", max_extract_bytes=300) == "DOCUMENT_RESOURCE_LIMIT"
+
+
+def test_damaged_files_are_malformed_and_locked_ones_encrypted() -> None:
+    data = make_pdf([text_page(PROSE)])
+    assert code_of(data[:60], "a.pdf") == "DOCUMENT_MALFORMED"
+    assert code_of(b"%PDF-1.7\n" + bytes(range(256)) * 10, "a.pdf") == "DOCUMENT_MALFORMED"
+    assert code_of(data[:300] + b"trailer << /Encrypt 9 0 R >>", "a.pdf") == "DOCUMENT_ENCRYPTED"
+
+
+def test_a_broken_cross_reference_table_is_no_reason_to_fail() -> None:
+    data = make_pdf([text_page(PROSE)])
+    assert texts(blocks_of(data.replace(b"startxref\n", b"startxref\n9"), "a.pdf")) == [PROSE.replace("\n", " ")]
+
+
+def test_prices_asterisks_and_markup_stand_as_they_are_printed() -> None:
+    line = "It costs $5 or $10 *net* _or_ **gross** [a](b) `c` # d <b>e</b> ~~f~~ a\\b \\alpha"
+    assert texts(blocks_of(make_pdf([text_page(line)]), "a.pdf")) == [line]
+
+
+def test_formulas_are_characters_again() -> None:
+    assert without_latex(r"$L=\langle q_{1},q_{2}\rangle$ and $x\in S_{i_{j}}$") == "L=⟨q1,q2⟩ and x∈Sij"
+    assert without_latex(r"$\{m\in S|f(m)>0\}$ costs $5 and $6") == "{m∈S|f(m)>0} costs $5 and $6"
+    assert without_latex("C:\\$dir and $HOME") == "C:\\$dir and $HOME"
+
+
+def test_emphasis_ligatures_and_soft_hyphens_leave_no_trace() -> None:
+    assert (
+        plain(r"**bold** and *italic* with \*stars\* and \_lines\_ and C:\\x")
+        == r"bold and italic with *stars* and _lines_ and C:\x"
+    )
+    assert mended("e\ufb03cient \ufb01sh co\xad\noperation op\xadtional") == "efficient fish cooperation optional"
+
+
+@pytest.mark.parametrize(
+    ("head", "tail", "word"),
+    [
+        ("inter", "national", "international"),
+        ("well", "known", "well-known"),
+        ("e", "mail", "e-mail"),
+        ("Anglo", "Saxon", "Anglo-Saxon"),
+        ("COVID", "19", "COVID-19"),
+        ("state", "owned", "state-owned"),
+        ("data", "base", "database"),
+    ],
+)
+def test_a_hyphen_at_a_line_end_stays_where_it_is_the_words_own(head: str, tail: str, word: str) -> None:
+    assert joined_word(head, tail, frozenset({"state-owned", "database", "data-base"})) == word
