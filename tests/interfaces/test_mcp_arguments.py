@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp_values import JSON, arguments_for
 
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.mcp.arguments import parse_arguments, valid_unicode
@@ -14,11 +15,6 @@ from mcp_knowledge.settings import Settings
 jsonschema: Any = importlib.import_module("jsonschema")  # it ships no types
 TOOLS = tools_for(Settings.model_construct())
 SEARCH = TOOLS["search_documents"].input_schema
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=12),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
-    max_leaves=10,
-)
 
 
 def refusal(schema: dict[str, Any], arguments: dict[str, Any]) -> str:
@@ -26,27 +22,6 @@ def refusal(schema: dict[str, Any], arguments: dict[str, Any]) -> str:
         parse_arguments(schema, arguments)
     assert caught.value.code == "INVALID_TOOL_ARGUMENTS"
     return caught.value.message
-
-
-def near_the_schema(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
-    """Values of the right kind, mostly; so that tests come past the first check."""
-    match schema["type"]:
-        case "integer":
-            return st.integers(schema["minimum"] - 2, schema["maximum"] + 2) | st.floats(0, 9) | JSON
-        case "string" if "enum" in schema:
-            return st.sampled_from(schema["enum"]) | JSON
-        case "string":
-            return st.text(max_size=20) | JSON
-        case "array":
-            return st.lists(near_the_schema(schema["items"]), max_size=3) | JSON
-    if "properties" not in schema:
-        return st.dictionaries(st.text(max_size=5), JSON, max_size=3) | JSON
-    return arguments_for(schema) | JSON
-
-
-def arguments_for(schema: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
-    optional = {name: near_the_schema(part) for name, part in schema["properties"].items()}
-    return st.fixed_dictionaries({}, optional=optional)
 
 
 @given(st.data(), st.sampled_from(sorted(TOOLS)))

@@ -234,6 +234,7 @@ def test_no_noise_brings_more_than_a_refusal(web: httpx2.Client, body: bytes | s
     assert "Traceback" not in answer.text
     assert "pydantic" not in answer.text
     assert "-32603" not in answer.text
+    assert "INTERNAL_ERROR" not in answer.text
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

@@ -1,17 +1,24 @@
 import json
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 import pytest_asyncio
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from mcp import Client, MCPError
 from mcp_corpus import Running, add, running
 from mcp_types import INVALID_PARAMS, CallToolResult, TextContent
+from mcp_values import arguments_for
 
 from mcp_knowledge import __version__
 from mcp_knowledge.interfaces.mcp.server import create_mcp_server
+from mcp_knowledge.interfaces.mcp.tools import tools_for
+from mcp_knowledge.settings import Settings
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
+TOOLS = tools_for(Settings.model_construct())
 TOOL_NAMES = [
     "search_documents",
     "get_document",
@@ -519,3 +526,18 @@ async def test_a_surprise_is_answered_without_its_details(
             await client.read_resource(f"document://{mcp.world.corpus.handbook}")
     assert "secret" not in str(caught.value.error)
     assert "/secret/path" in caplog.text
+
+
+@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+async def test_no_arguments_lead_to_more_than_a_refusal(modern: Mcp, data: st.DataObject) -> None:
+    tool = data.draw(st.sampled_from(list(TOOLS.values())))
+    arguments = data.draw(arguments_for(tool.input_schema))
+    corpus = modern.world.corpus
+    if "document_id" in arguments and data.draw(st.booleans()):
+        arguments["document_id"] = corpus.handbook
+    result = await modern.result(tool.name, **arguments)
+    text = str(result.content)
+    assert "INTERNAL_ERROR" not in text, arguments
+    if result.is_error:
+        assert re.match(r"[A-Z_]+: ", result.content[0].model_dump()["text"])
