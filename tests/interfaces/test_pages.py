@@ -8,6 +8,8 @@ from typing import Any
 import httpx2
 import pytest
 
+from mcp_knowledge.services.library import Library
+
 HTML = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 FORM = {**HTML, "Origin": "null", "Sec-Fetch-Site": "same-origin"}  # as a browser sends a form under `no-referrer`
 LEAVE = b"# Leave policy\n\n## Carrying over\n\nFive unused days of annual leave may be carried over.\n"
@@ -72,9 +74,27 @@ async def test_what_is_not_there_is_a_page_for_people_and_json_for_programs(clie
     assert "This document is gone" in await page(client, "/documents/doc_none", 404)
     assert "This document is gone" in await page(client, "/documents/doc_none/delete", 404)
     assert "There is nothing here" in await page(client, "/nowhere", 404)
+    assert "That does not work here" in await page(client, "/upload", 405)
+    wrong_host = await client.get("/", headers={**HTML, "Host": "evil.example"})
+    assert (wrong_host.status_code, wrong_host.headers["content-type"]) == (421, "text/html; charset=utf-8")
+    assert (await client.get("/nowhere")).json()["error"]["code"] == "NOT_FOUND"
     assert (await client.get("/api/v1/documents/doc_none", headers=HTML)).json()["error"][
         "code"
     ] == "DOCUMENT_NOT_FOUND"
+
+
+async def test_a_fault_of_ours_is_a_page_with_the_request_id_and_no_detail(
+    client: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*arguments: object) -> None:
+        raise RuntimeError("secret detail")
+
+    monkeypatch.setattr(Library, "list_documents", fail)
+    answer = await client.get("/", headers={**HTML, "X-Request-Id": "req-7"})
+    assert answer.status_code == 500
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert "req-7" in answer.text
+    assert "secret detail" not in answer.text
 
 
 async def test_a_plain_form_uploads_and_tells_what_became_of_the_file(client: httpx2.AsyncClient) -> None:

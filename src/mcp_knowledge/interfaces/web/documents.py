@@ -11,8 +11,8 @@ from fastapi.responses import HTMLResponse
 from mcp_knowledge.domain.documents import Document, DocumentStatus
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.web import notices
-from mcp_knowledge.interfaces.web.errors import PageRoute
 from mcp_knowledge.interfaces.web.templating import render
+from mcp_knowledge.interfaces.web.wording import STAGES
 from mcp_knowledge.ports import DocumentQuery, DocumentSort, Position
 from mcp_knowledge.services import Services
 
@@ -35,7 +35,7 @@ SORTS: dict[str, tuple[DocumentSort, bool]] = {  # name → field, descending
 _AFTER = re.compile(r"(doc_[0-9a-z]{1,64})~(.{0,2000})", re.DOTALL)
 _LARGEST_INTEGER = 2**63 - 1
 
-router = APIRouter(include_in_schema=False, route_class=PageRoute)
+router = APIRouter(include_in_schema=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +143,7 @@ async def documents_page(request: Request) -> HTMLResponse:
         notice=notices.read(request),
         accept=",".join(f".{item}" for item in sorted(services.library.accepted_extensions)),
         max_bytes=services.settings.max_upload_bytes,
+        stages=STAGES,
     )
 
 

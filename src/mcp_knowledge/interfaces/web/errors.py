@@ -1,11 +1,7 @@
 """Failures as pages, for people who came with a browser."""
 
-from collections.abc import Callable, Coroutine
-from typing import Any
-
-from fastapi import Request, Response
-from fastapi.responses import HTMLResponse
-from fastapi.routing import APIRoute
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
 
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.web.templating import render
@@ -35,20 +31,7 @@ def error_page(request: Request, error: KnowledgeError) -> HTMLResponse:
     gone = error.code in ("DOCUMENT_NOT_FOUND", "CHUNK_NOT_FOUND")
     title = "This document is gone" if gone else _TITLES.get(error.status, "Something went wrong")
     message = "It was deleted, or the link is wrong." if gone else error.message
-    return render(request, "error.html", error.status, title=title, message=message, code=error.code)
-
-
-class PageRoute(APIRoute):
-    """A route whose coded failures become pages."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """The route's handler with the failures of its page caught."""
-        handler = super().get_route_handler()
-
-        async def handle(request: Request) -> Response:
-            try:
-                return await handler(request)
-            except KnowledgeError as error:
-                return error_page(request, error)
-
-        return handle
+    request_id = request.scope.get("request_id", "")
+    return render(
+        request, "error.html", error.status, title=title, message=message, code=error.code, request_id=request_id
+    )

@@ -9,10 +9,9 @@ from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.rest.uploads import receive_upload
 from mcp_knowledge.interfaces.web import notices
 from mcp_knowledge.interfaces.web.documents import services_of
-from mcp_knowledge.interfaces.web.errors import PageRoute
 from mcp_knowledge.interfaces.web.templating import render
 
-router = APIRouter(include_in_schema=False, route_class=PageRoute)
+router = APIRouter(include_in_schema=False)
 
 
 def _go(address: str) -> RedirectResponse:

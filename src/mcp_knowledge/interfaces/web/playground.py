@@ -11,7 +11,6 @@ from mcp_knowledge.domain.search import SearchResult
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.web import explain
 from mcp_knowledge.interfaces.web.documents import services_of
-from mcp_knowledge.interfaces.web.errors import PageRoute
 from mcp_knowledge.interfaces.web.templating import render
 from mcp_knowledge.services import Services
 from mcp_knowledge.services.search_request import search_request
@@ -25,7 +24,7 @@ MODES = {
 FUSIONS = {"rrf": "By rank", "relative": "By score"}
 LIMITS = (5, 8, 10, 20, 50)
 
-router = APIRouter(include_in_schema=False, route_class=PageRoute)
+router = APIRouter(include_in_schema=False)
 
 
 @dataclass(frozen=True, slots=True)

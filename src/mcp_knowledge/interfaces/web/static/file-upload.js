@@ -1,0 +1,93 @@
+// One file on its way: how much has arrived, then how its document comes along.
+
+const FINISHED = ["ready", "known", "failed"];
+
+function element(name, className, text = "") {
+  const made = document.createElement(name);
+  made.className = className;
+  made.textContent = text;
+  return made;
+}
+
+export class FileUpload {
+  kind = "waiting"; // waiting, sending, working, ready, known, failed
+  documentId = null;
+
+  // `stages`: what each stage of ingestion is called.
+  constructor(file, stages) {
+    this.file = file;
+    this.stages = stages;
+    this.name = element("span", "name", file.name);
+    this.name.title = file.name;
+    this.bar = document.createElement("progress");
+    this.bar.setAttribute("aria-label", `Progress of ${file.name}`);
+    this.told = element("span", "told");
+    this.why = element("span", "why");
+    this.element = document.createElement("li");
+    this.element.append(this.name, this.bar, this.told);
+    this.tell("waiting", "Waiting", 0);
+  }
+
+  get finished() {
+    return FINISHED.includes(this.kind);
+  }
+
+  // `share` of the work that is done, 0 to 1; null when it cannot be told.
+  tell(kind, text, share = null) {
+    this.kind = kind;
+    this.element.dataset.kind = kind;
+    this.told.textContent = text;
+    if (share === null) this.bar.removeAttribute("value");
+    else this.bar.value = share;
+  }
+
+  fail(text, reason) {
+    this.tell("failed", text, 1);
+    this.why.textContent = reason;
+    this.element.append(this.why);
+  }
+
+  // Sends the file; ends when the service has answered.
+  send() {
+    return new Promise((resolve) => {
+      const form = new FormData();
+      form.append("file", this.file, this.file.name);
+      const request = new XMLHttpRequest(); // fetch does not tell how much was sent
+      request.open("POST", "/api/v1/documents");
+      request.responseType = "json";
+      request.upload.onprogress = ({ loaded, total }) =>
+        this.tell("sending", `Uploading ${Math.floor((100 * loaded) / total)}%`, loaded / total);
+      request.onload = () => resolve(this.answered(request.status, request.response));
+      request.onerror = () =>
+        resolve(this.fail("Not added", "The connection broke, or the file changed while it was sent. Choose it again."));
+      this.tell("sending", "Uploading", 0);
+      request.send(form);
+    });
+  }
+
+  answered(status, body) {
+    if (status >= 400 || !body?.id) {
+      this.fail("Not added", body?.error?.message ?? "The service did not accept this file. Try again.");
+      return;
+    }
+    this.documentId = body.id;
+    const link = element("a", "", this.file.name);
+    link.href = `/documents/${encodeURIComponent(body.id)}`;
+    this.name.replaceChildren(link);
+    if (body.duplicate) this.tell("known", "You have it already", 1);
+    else this.tell("working", this.stages.queued);
+  }
+
+  // Takes over the document's state, in the shape of the REST API.
+  documentChanged({ status, progress, latestError }) {
+    if (this.kind === "known" || this.kind === "failed") return;
+    if (status === "ready") this.tell("ready", "Ready", 1);
+    else if (status === "failed") this.fail("Failed", (latestError ?? "").replace(/^[A-Z_]+: /, ""));
+    else if (status === "deleting") this.tell("known", "Deleted", 1);
+    else {
+      const { stage = "queued", done = 0, total = 0 } = progress ?? {};
+      const counted = total > 1;
+      this.tell("working", this.stages[stage] + (counted ? ` ${done} of ${total}` : ""), counted ? done / total : null);
+    }
+  }
+}
