@@ -312,6 +312,20 @@ async def test_reading_or_changing_nothing_leaves_the_generation(backend: Backen
     assert await backend.store.generation() == before
 
 
+async def test_work_on_a_ready_document_shows_nothing_until_it_is_done(backend: Backend) -> None:
+    document = await add(backend)
+    await backend.store.reindex_document(document.id)
+    before = await backend.store.generation()
+
+    job = await claim_one(backend)
+    await backend.queue.progress(job, "embedding", 1, 2)
+    await backend.queue.release(job)
+
+    assert await backend.store.generation() == before
+    after = await backend.store.get_document(document.id)
+    assert after is not None and after.updated_at_ms == document.updated_at_ms
+
+
 async def test_a_deleted_document_is_gone_at_once_and_leaves_a_tombstone(backend: Backend) -> None:
     document = await add(backend, "text", metadata={"a": 1})
     (stored,) = await backend.store.list_chunks(document.id, 10)

@@ -171,13 +171,16 @@ def set_status_unless_ready(
     connection: Connection, document_no: int, status: DocumentStatus, now: int, error: str | None = None
 ) -> None:
     """Show what became of a document's job. One with a searchable revision stays ready; an error shows on both."""
-    connection.execute(
-        f"""UPDATE documents SET status = CASE WHEN current_revision_no IS NULL THEN ? ELSE status END,
-                latest_error = coalesce(?, latest_error), updated_at_ms = ?
-            WHERE document_no = ? AND status NOT IN {GONE}""",
+    changed = first_row(
+        connection,
+        f"""UPDATE documents SET status = CASE WHEN current_revision_no IS NULL THEN ?1 ELSE status END,
+                latest_error = coalesce(?2, latest_error), updated_at_ms = ?3
+            WHERE document_no = ?4 AND status NOT IN {GONE} AND (current_revision_no IS NULL OR ?2 IS NOT NULL)
+            RETURNING 1""",
         (status, error, now, document_no),
     )
-    raise_generation(connection)
+    if changed:
+        raise_generation(connection)
 
 
 def _held(connection: Connection, job: Job) -> Row | None:
