@@ -152,7 +152,7 @@ def lanes(timings: Timings, mode: SearchMode) -> list[Bar]:
         ("meaning", "Nearest passages", timings.embedding_ms, timings.vector_search_ms, 0),
         ("words", "Word search", 0.0, timings.lexical_search_ms, 1),
         ("fusion", "Merging", sides_end, timings.fusion_ms, 2),
-        ("other", "Fetching the passages", sides_end + timings.fusion_ms, total - sides_end - timings.fusion_ms, 2),
+        ("other", "Fetching and marking", sides_end + timings.fusion_ms, total - sides_end - timings.fusion_ms, 2),
     ]
     left_out = {"vector": {"words", "fusion"}, "lexical": {"embed", "meaning", "fusion"}}.get(mode, set())
     scale = BAR_WIDTH / total
