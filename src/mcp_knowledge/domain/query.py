@@ -88,7 +88,7 @@ def parse_query(text: str) -> LexicalQuery:
         exact=tuple(parts),
         fallback=fallback,
         fallback_min_match=2 if min(size, len(fallback)) > 2 else 1,
-        dropped=tuple(dict.fromkeys(word.text for word in words if not parts[word.phrase])),
+        dropped=tuple(phrase.text for phrase, found in parts.items() if not found),
         tokens=tuple(token.term for word in words for token in word.tokens),
     )
 
@@ -189,18 +189,18 @@ def _parts(word: _Word) -> Iterator[Phrase]:
         yield from _pairs(word)
     elif len(word.tokens) > 1 and _COMPOUND.fullmatch(word.text):
         longest = max(len(token.term) for token in word.tokens)
-        for token in word.tokens:
-            if _tells(token) and (len(token.term) > 1 or longest < 3):  # without the s of "what's"
-                yield _term(word, token)
-    elif len(word.tokens) > 1 or _tells(word.tokens[0], word.prefix):
+        for part in (_term(word, token) for token in word.tokens):
+            if not _is_stop_word(part) and (len(part.tokens[0]) > 1 or longest < 3):  # without the s of "what's"
+                yield part
+    elif not _is_stop_word(word.phrase):
         yield word.phrase
 
 
-def _tells(token: Token, prefix: bool = False) -> bool:
-    """Whether a token is worth looking for alone."""
-    if prefix:
-        return len(token.term) > 1 or is_unspaced(token.term)
-    return token.term not in STOP_WORDS
+def _is_stop_word(phrase: Phrase) -> bool:
+    """Whether a word is not worth looking for alone. Accents count here: `thé` is no `the`."""
+    if phrase.prefix:
+        return len(phrase.tokens) == 1 and phrase.text[1:] == "*"
+    return phrase.text.casefold() in STOP_WORDS
 
 
 def _pairs(word: _Word) -> Iterator[Phrase]:

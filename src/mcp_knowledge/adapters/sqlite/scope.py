@@ -55,7 +55,7 @@ def filters_sql(filters: Iterable[Filter], *, probing: bool = False) -> Sql:
 
 
 def _fitting(item: Filter) -> tuple[str, list[Any]]:
-    """A condition on `metadata_values m` for a value that fits (for `neq` and `exists: false`: that must not be there)."""
+    """A condition on `metadata_values m` for a value that fits (for `neq`, `exists: false`: that must not be there)."""
     if item.operator == "exists":
         return "1", []
     if item.operator in _COMPARISONS:
