@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contract_kit import FINGERPRINT, Backend, add, chunk, claim_one, indexed, new_revision
 
 from mcp_knowledge.domain.filters import parse_filters
-from mcp_knowledge.domain.query import Phrase
+from mcp_knowledge.domain.query import Phrase, parse_query
 from mcp_knowledge.domain.search import Candidate, Scope
 
 EVERYTHING = Scope()
@@ -173,3 +173,83 @@ async def test_searches_see_a_switch_of_revisions_whole_or_not_at_all(backend: B
 
     # Between a search and reading its chunks they may have gone; never are chunks of two rounds found together.
     assert seen and all(len(rounds) <= 1 for rounds in seen)
+
+
+async def search(backend: Backend, text: str, limit: int = 10) -> list[str]:
+    """Both passes, as a search does."""
+    query = parse_query(text)
+    exact = await backend.lexical.search_all(query.exact, limit, EVERYTHING)
+    exclude = frozenset(item.chunk_no for item in exact)
+    others = await backend.lexical.search_any(
+        query.fallback, query.fallback_min_match, limit - len(exact), EVERYTHING, exclude
+    )
+    return await contents(backend, [*exact, *others])
+
+
+async def test_identifiers_match_whole_and_never_their_neighbours(backend: Backend) -> None:
+    await add(backend, "pay INV-0042 now", "pay INV-0043 now", "0042 of INV", "see src/main.py", "error E_CONN_42")
+
+    assert await search(backend, "INV-0042") == ["pay INV-0042 now"]
+    assert await search(backend, "inv-0099") == []
+    assert await search(backend, "INV-004*") == ["pay INV-0042 now", "pay INV-0043 now"]
+    assert await search(backend, "main.py") == ["see src/main.py"]
+    assert await search(backend, "e_conn_42") == ["error E_CONN_42"]
+    assert await search(backend, '"of inv"') == ["0042 of INV"]
+
+
+async def test_scripts_without_spaces_are_found_by_any_part_and_latin_glued_to_them(backend: Backend) -> None:
+    await add(
+        backend, "我们重跑gen-itgc后再部署", "東京タワーの高さ", "ภาษาไทยสวยงาม", "한국어는 아름답다", "ការងារ និង ភាសា"
+    )
+
+    parts = {
+        "我们": ("重跑", "跑", "署", "itgc", "gen-itgc", "重跑gen-itgc后"),
+        "東京": ("タワー", "京タ", "さ"),
+        "ภาษา": ("ไทย", "ย"),
+        "한국": ("국어", "답"),
+        "ការ": ("ងា", "និង"),
+    }
+    for beginning, found_by in parts.items():
+        for part in found_by:
+            assert [text[: len(beginning)] for text in await search(backend, part)] == [beginning], part
+    assert await search(backend, "京東") == []
+    assert await search(backend, "这次部署重跑了什么？") == ["我们重跑gen-itgc后再部署"]
+
+
+async def test_a_question_falls_back_to_chunks_with_two_of_its_words_in_any_field(backend: Backend) -> None:
+    await add(backend, "it holds water", "nothing of the kind", title="Reservoir", heading_path=("Capacity",))
+    await add(backend, "capacity only", title="Other")
+
+    assert await search(backend, "What capacity does the reservoir have?") == ["it holds water", "nothing of the kind"]
+    assert sorted(await search(backend, "capacity unheard")) == [
+        "capacity only",
+        "it holds water",
+        "nothing of the kind",
+    ]
+    assert await search(backend, "the reservoir of capacity holds") == ["it holds water", "nothing of the kind"]
+
+
+async def test_noise_finds_something_or_nothing_but_never_fails(backend: Backend) -> None:
+    await add(backend, "a pump", "b valve", "重跑任务")
+
+    queries = [
+        '"',
+        '""',
+        "* ** ***",
+        "AND OR NOT",
+        "NEAR(a b, 2)",
+        "{a b}: c",
+        "-a",
+        "a:b",
+        "^a",
+        "\0",
+        "a\0b",
+        "(((",
+        "%_",
+    ]
+    queries += ["🙂🙂", "' OR 1=1 --", "\ud800 pump", "\\", "é" * 2000, "\u0301" * 2000, "a* " * 600, "重跑" * 1000]
+    queries += ["-".join(["ab"] * 600), " ".join(f"w{i}" for i in range(500))]
+    queries += [" ".join(f"{a}{b}*" for a in "abcdefgh" for b in "abcdefgh")]
+    for text in queries:
+        found = await search(backend, text)
+        assert len(found) <= 3
