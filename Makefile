@@ -34,6 +34,7 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check --quiet src tests benchmarks scripts
 	$(BIN)/ruff check --quiet src tests benchmarks scripts
 	$(BIN)/mypy
+	$(BIN)/mypy tests/contract/conftest.py
 	$(BIN)/python scripts/docs.py --check
 
 docs: $(VENV)/.test

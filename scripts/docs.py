@@ -8,13 +8,13 @@ A page holds them between `<!-- generated: NAME -->` and `<!-- end -->`.
 
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from enum import Enum
+from inspect import cleandoc
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
-import click
 import typer.main
 from pydantic_core import PydanticUndefined
 
@@ -73,25 +73,20 @@ def errors_reference() -> str:
     return table(["code", "status", "default message", "job retried"], rows)
 
 
-def _commands() -> Iterator[tuple[str, click.Command]]:
-    group = typer.main.get_command(cli)
-    commands: dict[str, click.Command] = getattr(group, "commands", {})
-    yield from commands.items()
-
-
 def cli_reference() -> str:
     """Every command with its help text."""
+    group = typer.main.get_group(cli)
     parts = []
-    for name, command in _commands():
-        context = typer.main.get_command(cli).make_context("mcp-knowledge", [name], resilient_parsing=True)
-        usage = command.collect_usage_pieces(click.Context(command, info_name=name, parent=context))
-        parts.append(f"### `mcp-knowledge {name} {' '.join(usage)}`\n\n{(command.help or '').strip()}")
-        rows = []
-        for option in command.params:
-            if isinstance(option, click.Option):
-                rows.append([", ".join(f"`{text}`" for text in (*option.opts, *option.secondary_opts)), option.help or ""])
-            else:
-                rows.append([f"`{option.human_readable_name}`", getattr(option, "help", "") or ""])
+    for name, command in group.commands.items():
+        required = [(item.name or "").upper() for item in command.params if item.param_type_name == "argument"]
+        parts.append(f"### `{' '.join(['mcp-knowledge', name, *required])}`\n\n{cleandoc(command.help or '')}")
+        rows = [
+            [
+                ", ".join(f"`{text}`" for text in (*item.opts, *item.secondary_opts)),
+                (getattr(item, "help", None) or ""),
+            ]
+            for item in command.params
+        ]
         parts.append(table(["argument or option", "meaning"], rows))
     return "\n\n".join(parts)
 

@@ -15,7 +15,7 @@ ALLOWED = {
     "adapters": {"adapters", "domain", "ports", "errors", "settings"},
     "interfaces": {"interfaces", "services", "domain", "ports", "errors", "settings", "__init__"},
     "errors": set(),
-    "settings": set(),
+    "settings": {"domain"},
     "ports": {"domain"},
 }
 COMMAND_LINE = "interfaces/cli"  # the console script starts the composition root

@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from mcp_knowledge.domain.cursors import secret_from
+
 MODEL_DIR = Path(__file__).parent / "models" / "all-MiniLM-L6-v2"
 MIB = 1024 * 1024
 Positive = Annotated[int, Field(gt=0)]
@@ -122,6 +124,8 @@ class Settings(BaseSettings):
             raise ValueError(
                 "DASHBOARD_PASSPHRASE cannot be enforced by this version: unset it and keep HOST on a loopback address"
             )
+        if self.document_cursor_secret is not None:
+            secret_from(self.document_cursor_secret.get_secret_value())
         if not self.binds_loopback and not self.allow_insecure_bind:
             raise ValueError(
                 f"HOST {self.host} is open to the network and this version has no access control: "

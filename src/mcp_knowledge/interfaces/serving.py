@@ -113,7 +113,7 @@ def serve(app: FastAPI, settings: Settings, announce: Callable[[str], None]) -> 
 
         config = uvicorn.Config(
             app,
-            http="httptools",
+            http=JsonErrorProtocol,
             ws="none",
             lifespan="off",  # run below: a failed start is then an exception with a sentence, not a logged traceback
             log_config=None,
@@ -136,7 +136,7 @@ def serve(app: FastAPI, settings: Settings, announce: Callable[[str], None]) -> 
 
 @contextmanager
 def _signals_end_only_the_server() -> Iterator[None]:
-    """Uvicorn raises the signal that ended it once more, for whoever handled it before: that must not end the clean-up."""
+    """Uvicorn raises the signal that ended it once more, for whoever handled it before; the clean-up comes first."""
     before = {kind: signal.signal(kind, lambda *_: None) for kind in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield

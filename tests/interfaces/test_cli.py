@@ -1,0 +1,253 @@
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import SETTING_NAMES, Server
+
+POLICY = b"# Travel policy\n\nCosts above 500 EUR are approved by the head of finance. See form INV-0042.\n"
+NOTES = b"The canteen opens at noon.\n\nOn Fridays it closes early.\n"
+
+
+def run(data_dir: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    clean = {name: value for name, value in os.environ.items() if name not in SETTING_NAMES}
+    return subprocess.run(
+        [sys.executable, "-m", "mcp_knowledge", "--data-dir", str(data_dir), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd=data_dir.parent,
+        env={**clean, **environment},
+    )
+
+
+def run_json(data_dir: Path, *arguments: str) -> Any:
+    result = run(data_dir, *arguments, "--json")
+    assert result.returncode == 0, result.stderr + result.stdout
+    return json.loads(result.stdout)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("cli") / "files"
+    (root / "deep" / "deeper").mkdir(parents=True)
+    (root / "policy.md").write_bytes(POLICY)
+    (root / "deep" / "deeper" / "notes.txt").write_bytes(NOTES)
+    (root / "deep" / "copy.md").write_bytes(POLICY)
+    (root / "broken.pdf").write_bytes(b"%PDF-1.4 and then nothing that a reader could use")
+    (root / "program.exe").write_bytes(b"MZ")
+    (root / "empty.txt").write_bytes(b"")
+    (root / ".hidden.txt").write_bytes(b"not for others")
+    (root / "link.md").symlink_to(root / "policy.md")
+    return root
+
+
+@pytest.fixture(scope="module")
+def ingested(folder: Path) -> tuple[Path, Any]:
+    data_dir = folder.parent / "data"
+    result = run(
+        data_dir, "ingest", str(folder), "--collection", "House rules", "--metadata", '{"year": 2026}', "--json"
+    )
+    assert result.returncode == 1, "a broken file must show in the exit code"
+    return data_dir, json.loads(result.stdout)
+
+
+def test_ingest_takes_a_folder_and_names_every_file_it_did_not_take(ingested: tuple[Path, Any]) -> None:
+    _, report = ingested
+    assert len(report["ready"]) == 2
+    assert len(report["duplicates"]) == 1
+    assert [(item["path"], item["error"].split(":")[0]) for item in report["failed"]] == [
+        ("broken.pdf", "DOCUMENT_MALFORMED")
+    ]
+    skipped = {item["path"]: item["reason"] for item in report["skipped"]}
+    assert set(skipped) == {"program.exe", "empty.txt", ".hidden.txt", "link.md"}
+    assert "not supported" in skipped["program.exe"]
+    assert "empty" in skipped["empty.txt"]
+
+
+def test_documents_remember_their_path_their_collection_and_their_metadata(ingested: tuple[Path, Any]) -> None:
+    data_dir, _ = ingested
+    hit = run_json(data_dir, "search", "canteen")["hits"][0]
+    assert hit["metadata"]["year"] == 2026
+    assert run_json(data_dir, "search", "canteen", "--filter", '{"year": 2025}')["hits"] == []
+    assert run_json(data_dir, "search", "canteen", "--filter", '{"year": {"gte": 2026}}')["hits"] != []
+
+
+def test_search_prints_the_rank_on_each_side_the_score_and_the_matched_terms(ingested: tuple[Path, Any]) -> None:
+    result = run(ingested[0], "search", "form INV-0042", "--explain")
+    assert result.returncode == 0
+    assert "1. Travel policy" in result.stdout
+    assert "vector #1" in result.stdout
+    assert "lexical #1" in result.stdout
+    assert "exact" in result.stdout
+    assert "matched: form, INV-0042" in result.stdout
+    assert "embedding" in result.stdout
+
+
+def test_ingesting_again_finds_only_duplicates(ingested: tuple[Path, Any], folder: Path) -> None:
+    data_dir, _ = ingested
+    report = run_json(data_dir, "ingest", str(folder / "policy.md"))
+    assert (report["ready"], len(report["duplicates"])) == ([], 1)
+
+
+def test_reindex_keeps_every_chunk_id(ingested: tuple[Path, Any]) -> None:
+    data_dir, first = ingested
+    before = [hit["chunkId"] for hit in run_json(data_dir, "search", "who approves costs")["hits"]]
+    report = run_json(data_dir, "reindex", *first["ready"])
+    assert sorted(report["ready"]) == sorted(first["ready"])
+    assert [hit["chunkId"] for hit in run_json(data_dir, "search", "who approves costs")["hits"]] == before
+
+
+def test_status_jobs_and_config_speak_json(ingested: tuple[Path, Any]) -> None:
+    data_dir, report = ingested
+    status = run_json(data_dir, "status")
+    assert status["documents"]["ready"] == 2
+    assert status["documents"]["failed"] == 1
+    assert status["server"] is None
+    failed = run_json(data_dir, "jobs", "--status", "failed")
+    assert [job["documentId"] for job in failed] == [report["failed"][0]["documentId"]]
+    config = run_json(data_dir, "config")
+    assert config["CHUNK_TARGET_TOKENS"] == 180
+    assert Path(config["DATA_DIR"]) == data_dir
+
+
+def test_a_failed_job_can_be_retried_once(ingested: tuple[Path, Any]) -> None:
+    data_dir, _ = ingested
+    job = run_json(data_dir, "jobs", "--status", "failed")[0]["id"]
+    assert run_json(data_dir, "jobs", "--retry", job)[0]["status"] == "queued"
+    again = run(data_dir, "jobs", "--retry", job)
+    assert again.returncode == 1
+    assert "JOB_NOT_RETRYABLE" in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["search", " "], 1, "INVALID_QUERY"),
+        (["search", "x", "--mode", "magic"], 1, "SEARCH_MODE_UNSUPPORTED"),
+        (["search", "x", "--filter", "[1]"], 1, "must be a JSON object"),
+        (["search", "x", "--filter", '{"a b": 1}'], 1, "INVALID_FILTER"),
+        (["search"], 2, "Missing argument"),
+        (["ingest", "no-such-folder"], 2, "does not exist"),
+        (["jobs", "--status", "lost"], 2, "must be one of"),
+        (["reindex"], 2, "name documents, or --all"),
+        (["reindex", "doc_unknown"], 1, "DOCUMENT_NOT_FOUND"),
+        (["frobnicate"], 2, "No such command"),
+    ],
+)
+def test_misuse_ends_with_a_sentence_and_no_traceback(
+    tmp_path: Path, arguments: list[str], code: int, message: str
+) -> None:
+    result = run(tmp_path / "data", *arguments)
+    assert (result.returncode, message in result.stderr) == (code, True), result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_every_fault_of_the_configuration_is_named_at_once(tmp_path: Path) -> None:
+    result = run(tmp_path / "data", "serve", PORT="many", FUSION="best")
+    assert result.returncode == 2
+    lines = result.stderr.strip().splitlines()
+    assert [line.split(":")[0] for line in lines] == ["PORT", "FUSION"]
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "message"),
+    [
+        ("HOST", "0.0.0.0", "open to the network"),
+        ("DASHBOARD_PASSPHRASE", "a long passphrase", "cannot be enforced"),
+        ("CHUNK_MAX_TOKENS", "100", "must rise in this order"),
+        ("DOCUMENT_CURSOR_SECRET", "c2hvcnQ=", "32 bytes"),
+    ],
+)
+def test_a_configuration_that_cannot_work_stops_the_start(
+    tmp_path: Path, variable: str, value: str, message: str
+) -> None:
+    result = run(tmp_path / "data", "serve", **{variable: value})
+    assert result.returncode == 2
+    assert message in result.stderr
+    assert value not in result.stderr or variable == "HOST"
+
+
+def test_doctor_names_the_next_step_for_what_is_broken(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        data_dir = tmp_path / "data"
+        data_dir.mkdir()
+        (data_dir / "app.db").write_bytes(b"This is no database, but somebody's letter. " * 50)
+        result = run(data_dir, "doctor", "--json", PORT=port, EMBEDDING_MODEL_PATH=str(tmp_path))
+    checks = {check["name"]: check for check in json.loads(result.stdout)}
+    assert result.returncode == 1
+    assert {name for name, check in checks.items() if check["ok"]} == {"storage", "parsers"}
+    assert all(check["nextStep"] for check in checks.values() if not check["ok"])
+    assert (data_dir / "app.db").read_bytes().startswith(b"This is no database"), "nothing may be overwritten"
+
+
+def test_doctor_is_content_with_a_good_installation(tmp_path: Path) -> None:
+    checks = run_json(tmp_path / "data", "doctor")
+    assert [check["name"] for check in checks if not check["ok"] and check["name"] != "port"] == []
+
+
+def test_a_second_server_on_the_same_data_is_refused(server: Server) -> None:
+    result = run(server.data_dir, "serve", "--port", "0")
+    assert result.returncode == 1
+    assert server.url in result.stderr
+
+
+def test_ingest_beside_a_server_leaves_the_work_to_it(server: Server, folder: Path) -> None:
+    report = run_json(server.data_dir, "ingest", str(folder / "policy.md"))
+    document = server.request("GET", f"/api/v1/documents/{report['ready'][0]}").json()
+    assert document["status"] == "ready"
+    job = server.request("GET", "/api/v1/jobs").json()["items"][0]
+    assert server.process is not None
+    assert str(server.process.pid) in job["worker"]
+    assert run_json(server.data_dir, "status")["server"]["url"] == server.url
+
+
+def test_eval_measures_a_judged_set_and_fails_under_a_floor(tmp_path: Path) -> None:
+    judged = tmp_path / "set"
+    judged.mkdir()
+    documents = [
+        {"id": "a", "title": "Travel", "text": "The head of finance approves travel costs."},
+        {"id": "b", "title": "Canteen", "text": "The canteen opens at noon."},
+    ]
+    queries = [
+        {"id": "1", "query": "who approves travel costs", "relevant": ["a"], "kind": "question"},
+        {"id": "2", "query": "what time the canteen opens", "relevant": ["b"], "kind": "question"},
+    ]
+    (judged / "docs.jsonl").write_text("\n".join(json.dumps(item) for item in documents))
+    (judged / "queries.jsonl").write_text("\n".join(json.dumps(item) for item in queries))
+    rows = run_json(tmp_path / "data", "eval", str(judged))
+    assert [row["mode"] for row in rows] == ["vector", "lexical", "hybrid", "hybrid"]
+    assert all(row["ndcgAt10"] == 1.0 for row in rows)
+    queries[0]["relevant"] = ["b"]
+    (judged / "queries.jsonl").write_text("\n".join(json.dumps(item) for item in queries))
+    assert run(tmp_path / "data", "eval", str(judged), "--mode", "lexical", "--fail-under", "0.99").returncode == 1
+    assert not (tmp_path / "data" / "app.db").exists(), "the user's own knowledge base is not touched"
+
+
+def test_a_server_refuses_a_file_that_is_no_database_and_leaves_it_alone(tmp_path: Path) -> None:
+    data_dir = tmp_path / "data"
+    data_dir.mkdir()
+    (data_dir / "app.db").write_bytes(b"Somebody's letter, not a database. " * 100)
+    result = run(data_dir, "serve", "--port", "0")
+    assert result.returncode == 1
+    assert "not a database" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert (data_dir / "app.db").read_bytes().startswith(b"Somebody's letter")
+
+
+@pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_a_server_cleanly(tmp_path: Path, kind: signal.Signals) -> None:
+    server = Server(tmp_path / "data").start()
+    assert server.process is not None
+    server.process.send_signal(kind)
+    assert server.process.wait(timeout=20) == 0
+    assert not (server.data_dir / "server.json").exists()
+    assert "Traceback" not in server.log.read_text()
