@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 HEADER = struct.Struct(">I")
 MAX_FRAME_BYTES = 64 * 1024 * 1024
-BLOCKS_PER_FRAME_CHARS = 128 * 1024  # decoding a frame of this size keeps the event loop for about a millisecond
+BLOCKS_PER_FRAME_CHARS = 32 * 1024  # decoding a frame of this size keeps the event loop for about a millisecond
 
 
 def encode(message: dict[str, Any]) -> bytes:

@@ -94,6 +94,7 @@ class _Worker:
         blocks: list[Block] = []
         while "blocks" in (message := await self._receive()):
             blocks.extend(block_from_json(data) for data in message["blocks"])
+            await asyncio.sleep(0)  # a frame that is there already would not let other tasks run
         if "error" in message:
             raise KnowledgeError(message["error"] if message["error"] in ERROR_CODES else "INGESTION_FAILED")
         document = NormalizedDocument(message["title"], message["metadata"], tuple(blocks))
