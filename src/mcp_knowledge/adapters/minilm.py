@@ -30,6 +30,8 @@ PASSAGE_THREADS = 2
 QUERY_THREADS = 2
 # Rows x longest row of one call. Larger calls are no faster (measured from 128 to 1,024 tokens) and hold more memory.
 CALL_TOKENS = 256
+_TRIP_TEXTS = 32  # most texts that one trip to a thread takes along
+_FEW_TEXTS = 4  # fewer than twice as many are not worth a second thread
 _PASSAGE_NICENESS = 5  # of 19; below searches and the event loop, above nothing
 _REMEMBERED_QUERIES = 256  # paging, another mode or an explanation ask for the same words again
 
@@ -100,12 +102,22 @@ class MiniLmEmbedder:
         vectors = np.empty((len(texts), self.dimensions), np.float32)
         if not texts:
             return vectors
+        # A trip to a thread and back costs about as much as a tenth of a passage, so each takes several along; every
+        # trip gets short and long texts, so that the threads end together.
+        trips = max(1, min(PASSAGE_THREADS, len(texts) // _FEW_TEXTS), -(-len(texts) // _TRIP_TEXTS))
+        order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
+        shares = [order[first::trips] for first in range(trips)]
         loop = asyncio.get_running_loop()
-        rows = await loop.run_in_executor(self._passages, self._token_ids, texts)
-        batches = self._batches(rows)
-        calls = [loop.run_in_executor(self._passages, self._run, [rows[i] for i in batch]) for batch in batches]
-        for batch, result in zip(batches, await asyncio.gather(*calls), strict=True):
-            vectors[batch] = result
+        calls = [loop.run_in_executor(self._passages, self._embed_all, [texts[i] for i in share]) for share in shares]
+        for share, result in zip(shares, await asyncio.gather(*calls), strict=True):
+            vectors[share] = result
+        return vectors
+
+    def _embed_all(self, texts: Sequence[str]) -> Vector:
+        vectors = np.empty((len(texts), self.dimensions), np.float32)
+        rows = self._token_ids(texts)
+        for batch in self._batches(rows):
+            vectors[batch] = self._run([rows[index] for index in batch])
         return vectors
 
     def _batches(self, rows: Sequence[list[int]]) -> list[list[int]]:
@@ -118,7 +130,7 @@ class MiniLmEmbedder:
                 batch = []
             batch.append(index)
         batches.append(batch)
-        return batches[::-1]  # longest first: the threads end closer together
+        return batches
 
     def _embed_one(self, text: str) -> Vector:
         vector: Vector = self._run(self._token_ids([text]))[0]

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+from collections.abc import Container
 
 from mcp_knowledge.domain.documents import now_ms
 from mcp_knowledge.ports import BlobStore, JobQueue, Store
@@ -37,7 +38,7 @@ def worker_is_gone(worker: str, own_name: str) -> bool:
     return False
 
 
-async def release_abandoned_jobs(queue: JobQueue, own_name: str, own_jobs: frozenset[tuple[str, int]]) -> int:
+async def release_abandoned_jobs(queue: JobQueue, own_name: str, own_jobs: Container[tuple[str, int]]) -> int:
     """Queue the jobs of killed workers again, so that nobody waits for their leases; how many there were.
 
     Args:

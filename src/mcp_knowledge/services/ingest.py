@@ -39,6 +39,7 @@ _FINISH_S = 6.0  # of the 10 seconds that a shutdown may take
 _FINISHABLE_PASSAGES = 200  # what two cores embed in that time
 _RECOVER_S = 30.0
 _SWEEP_S = 3600.0
+_WATCHED_S = 60.0  # document events go on for so long after the last reader: it may only have lost its connection
 _DRAIN_AHEAD_MS = 15_000  # `drain` waits for retries that are due so soon
 
 # Codes that say something about the file; any other failure is ours.
@@ -83,12 +84,14 @@ class IngestWorker:
         self._tasks: dict[Work, asyncio.Task[None]] = {}
         self._passages = Passages()
         self._finished: list[Work] = []  # embedded, not yet written
+        self._claiming = asyncio.Lock()
         self._wake = asyncio.Event()
         self._passages_wait = asyncio.Event()
         self._finished_wait = asyncio.Event()
         self._taken = asyncio.Event()  # passages have gone to the model
         self._changed = asyncio.Event()  # a work has left
         self._ended = asyncio.Event()
+        self._watched_until = 0.0
         self._stopping = False
         self.running = False
 
@@ -167,12 +170,13 @@ class IngestWorker:
             room = _MOST_JOBS - len(self._works)
             if before_model >= _FEW_JOBS or room <= 0:
                 return
-            jobs = await self._queue.claim(self._name, room, self._lease_ms)
-            if not jobs:
+            async with self._claiming:
+                jobs = await self._queue.claim(self._name, room, self._lease_ms)
+                works = [Work(job, time.monotonic() + self._timeout_s) for job in jobs]
+                self._works |= {work.key: work for work in works}
+            if not works:
                 return
-            works = [Work(job, time.monotonic() + self._timeout_s) for job in jobs]
             for work in works:
-                self._works[work.key] = work
                 self._tasks[work] = asyncio.create_task(self._start(work))
             await self._tell(works, "running")
 
@@ -209,7 +213,7 @@ class IngestWorker:
         for revision in await self._store.list_revisions(work.job.document_id):
             await self._blobs.delete(revision.blob_key)
         if await self._store.finish_delete(work.job):
-            self._events.publish("job", replace(work.job, status="completed"))
+            self._events.publish("job", _job_as(work, "completed"))
             self._events.publish("document", {"id": work.job.document_id, "status": "deleted"})
         self._leave(work)
 
@@ -245,7 +249,7 @@ class IngestWorker:
             first += len(indexes)
 
     def _embedded(self, work: Work) -> None:
-        if work.key in self._works:
+        if work.key in self._works and not work.failed:
             work.enter("indexing")
             self._finished.append(work)
             self._finished_wait.set()
@@ -276,10 +280,12 @@ class IngestWorker:
             await self._written([work], written)
 
     async def _written(self, works: Sequence[Work], written: Sequence[bool]) -> None:
-        for work in works:
-            metrics.observe_ingestion(work.stage, time.monotonic() - work.stage_started)
-            self._leave(work)
-        await self._tell([work for work, done in zip(works, written, strict=True) if done], "completed")
+        try:
+            await self._tell([work for work, done in zip(works, written, strict=True) if done], "completed")
+        finally:
+            for work in works:
+                work.close_stage()
+                self._leave(work)
 
     # Leaving
 
@@ -293,9 +299,10 @@ class IngestWorker:
 
     async def _fail(self, work: Work, error: Exception) -> None:
         """Record a failure. If even that fails, the lease runs out and the job is claimed again."""
-        if work.key not in self._works:
+        if work.failed or work.key not in self._works:
             return  # another batch of the same document failed before
-        self._leave(work)
+        work.failed = True
+        self._passages.discard(work)
         code = error.code if isinstance(error, KnowledgeError) and error.code in _FILE_FAULTS else "INGESTION_FAILED"
         if code == "INGESTION_FAILED":
             log.error("Ingestion of document %s failed", work.job.document_id, exc_info=error)
@@ -307,6 +314,8 @@ class IngestWorker:
                 await self._tell([work], "retrying" if retried else "failed", f"{code}: {known.message}")
         except Exception:
             log.exception("The failure of job %s could not be recorded", work.job.id)
+        finally:
+            self._leave(work)
 
     def _drop(self, work: Work) -> None:
         """Somebody else has the job, or it was cancelled: stop without a word."""
@@ -360,14 +369,18 @@ class IngestWorker:
             return
         for work in works:
             self._events.publish("job", _job_as(work, status, error))
-        if status == "running" and not self._events.reader_count:
-            return  # nobody follows, and the next event of these documents says all
+        if self._events.reader_count:
+            self._watched_until = time.monotonic() + _WATCHED_S
+        if time.monotonic() > self._watched_until:
+            return  # nobody follows: not worth the reading
         documents = await self._store.get_documents([work.job.document_id for work in works])
         for document in documents.values():
             self._events.publish("document", document)
 
     async def _recover(self) -> None:
-        if await release_abandoned_jobs(self._queue, self._name, frozenset(self._works)):
+        async with self._claiming:  # what is claimed but not yet among our works would look abandoned
+            released = await release_abandoned_jobs(self._queue, self._name, self._works.keys())
+        if released:
             self._wake.set()
 
     async def _sweep(self) -> None:
@@ -393,6 +406,6 @@ class IngestWorker:
             await asyncio.sleep(_POLL_S)
 
 
-def _job_as(work: Work, status: JobStatus, error: str | None) -> Job:
+def _job_as(work: Work, status: JobStatus, error: str | None = None) -> Job:
     stage = work.stage if status == "running" else None
     return replace(work.job, status=status, stage=stage, done=work.done, total=work.total, error=error)

@@ -14,6 +14,8 @@ from mcp_knowledge.settings import Settings
 
 MAX_TITLE_CHARACTERS = 300
 SMALL_FILE_BYTES = 256 * 1024
+TINY_FILE_BYTES = 2048
+TINY_BLOCKS = 16
 
 
 class Preparation:
@@ -48,7 +50,7 @@ class Preparation:
         work.enter("chunking")
         title = " ".join((parsed.document.title or "").split())[:MAX_TITLE_CHARACTERS].rstrip()
         title = title or title_of(revision.original_filename)
-        chunks = await self._chunks(parsed, title, revision.sha256)
+        chunks = await self._chunks(parsed, title, revision.sha256, revision.size_bytes)
         known = {}
         if revision.number > 1 or revision.indexed_at_ms is not None:
             texts = [chunk.embedding_text for chunk in chunks]
@@ -62,8 +64,11 @@ class Preparation:
             raise KnowledgeError("INGESTION_FAILED")
         return revision
 
-    async def _chunks(self, parsed: ParsedFile, title: str, sha256: str) -> list[Chunk]:
-        chunks = await asyncio.to_thread(chunk_document, parsed.document, title, sha256, self._sizes, self._embedder)
+    async def _chunks(self, parsed: ParsedFile, title: str, sha256: str, size_bytes: int) -> list[Chunk]:
+        arguments = (parsed.document, title, sha256, self._sizes, self._embedder)
+        # Off the loop, unless it takes less time than going there.
+        tiny = len(parsed.document.blocks) <= TINY_BLOCKS and size_bytes <= TINY_FILE_BYTES
+        chunks = chunk_document(*arguments) if tiny else await asyncio.to_thread(chunk_document, *arguments)
         if not chunks:
             raise KnowledgeError("DOCUMENT_EMPTY")
         if len(chunks) > self._max_chunks:

@@ -28,6 +28,8 @@ class Work:
     """A claimed job and what has been made of it so far.
 
     Args:
+        waiting: chunks that nobody has taken to the model yet, last one first.
+        failed: its failure is being recorded.
         deadline: when the whole ingestion has taken too long, on the monotonic clock, in seconds.
         renewed: when the lease was last renewed, on the same clock.
     """
@@ -44,6 +46,7 @@ class Work:
     prepared: Prepared | None = None
     vectors: Vector | None = None
     waiting: list[int] = field(default_factory=list)
+    failed: bool = False
 
     @property
     def key(self) -> tuple[str, int]:
@@ -52,10 +55,13 @@ class Work:
 
     def enter(self, stage: Stage) -> None:
         """Go on to the next stage; the last one's duration is recorded."""
-        now = time.monotonic()
-        metrics.observe_ingestion(self.stage, now - self.stage_started)
-        self.stage, self.stage_started = stage, now
+        self.close_stage()
+        self.stage, self.stage_started = stage, time.monotonic()
         self.done = self.total = 0
+
+    def close_stage(self) -> None:
+        """Record how long the present stage took."""
+        metrics.observe_ingestion(self.stage, time.monotonic() - self.stage_started)
 
     def prepare_vectors(self, prepared: Prepared, dimensions: int) -> None:
         """Fill in the vectors that are known; the other chunks wait for the model."""
