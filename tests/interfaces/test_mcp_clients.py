@@ -71,7 +71,8 @@ class Inspector:
         self.home = home
 
     def ask(self, method: str, *options: str) -> Any:
-        return run_json(INSPECTOR, "--cli", *self.target, "--method", method, *options, home=self.home)
+        patience = ("--connect-timeout", "120000")  # milliseconds, for a machine that is busy with other tests
+        return run_json(INSPECTOR, "--cli", *self.target, "--method", method, *patience, *options, home=self.home)
 
     def call(self, tool: str, **arguments: Any) -> Any:
         pairs = [item for name, value in arguments.items() for item in ("--tool-arg", f"{name}={value}")]
