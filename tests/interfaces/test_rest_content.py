@@ -1,6 +1,6 @@
 import httpx2
 import pytest
-from conftest import add
+from front_door import add
 from hypothesis import given
 from hypothesis import strategies as st
 from rest_kit import API, assert_error, upload

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from conftest import running_client
+from front_door import running_client
 from rest_kit import API, assert_error
 
 from mcp_knowledge.interfaces.rest.middleware import HostRules

@@ -4,7 +4,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from conftest import Server, add, wait_until
+from front_door import Server, add, wait_until
 from rest_kit import API, assert_error
 
 from mcp_knowledge.interfaces.rest.jobs import event_stream

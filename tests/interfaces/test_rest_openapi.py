@@ -3,7 +3,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import httpx2
-from conftest import add
+from front_door import add
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it comes without types
 from rest_kit import API, file_part, multipart
 

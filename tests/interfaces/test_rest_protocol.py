@@ -2,7 +2,7 @@ import json
 import socket
 
 import pytest
-from conftest import Server
+from front_door import Server
 
 
 def exchange(server: Server, request: bytes) -> tuple[str, dict[str, str], bytes]:

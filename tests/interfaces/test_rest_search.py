@@ -2,7 +2,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from conftest import add
+from front_door import add
 from rest_kit import API, assert_error
 
 SEARCH = f"{API}/search"

@@ -3,11 +3,12 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from conftest import add
+from front_door import add
 from rest_kit import API, assert_error
 
 from mcp_knowledge import __version__
 from mcp_knowledge.adapters.blobs import LocalBlobStore
+from mcp_knowledge.adapters.sqlite.store import SqliteStore
 
 
 async def test_the_process_says_that_it_answers(client: httpx2.AsyncClient) -> None:
@@ -61,6 +62,30 @@ async def test_the_status_counts_what_is_there(client: httpx2.AsyncClient) -> No
     assert int(status["corpusVersion"].removeprefix("generation:")) > int(
         before["corpusVersion"].removeprefix("generation:")
     )
+
+
+async def test_documents_of_another_chunker_version_are_stale(
+    client: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await add(client, "a.txt", b"made by today's version")
+    await add(client, "b.md", b"# Made\n\nby another parser")
+    monkeypatch.setattr("mcp_knowledge.services.status.CHUNKER_VERSION", "next")
+    status = (await client.get(f"{API}/system/status")).json()
+    assert status["staleDocuments"] == 2
+    assert status["indexConfiguration"]["chunkerVersion"] == "next"
+
+
+async def test_another_embedding_model_makes_the_service_unready(
+    client: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def another(_: SqliteStore) -> str:
+        return "of another model"
+
+    monkeypatch.setattr(SqliteStore, "fingerprint", another)
+    answer = await client.get("/ready")
+    assert answer.status_code == 503
+    assert answer.json()["checks"]["embedding"] is False
+    assert (await client.get(f"{API}/system/status")).json()["embedding"]["healthy"] is False
 
 
 async def test_metrics_have_the_promised_names_and_labels(client: httpx2.AsyncClient) -> None:

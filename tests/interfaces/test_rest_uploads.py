@@ -1,3 +1,4 @@
+import asyncio
 import hashlib
 import json
 from collections.abc import AsyncIterator
@@ -6,7 +7,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from conftest import running_client
+from front_door import running_client
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -338,3 +339,27 @@ def test_any_disposition_is_read_without_failing(header: bytes) -> None:
     name, filename = read_disposition(header)
     assert name is None or isinstance(name, str)
     assert filename is None or isinstance(filename, str)
+
+
+def originals(settings: Settings) -> list[Path]:
+    return [path for path in settings.blobs_path.rglob("rev_*") if path.is_file()]
+
+
+async def test_a_duplicate_keeps_no_second_original(client: httpx2.AsyncClient, settings: Settings) -> None:
+    await upload(client, "one.txt", b"the same bytes")
+    for name in ("two.txt", "three.md"):
+        assert (await client.post(DOCUMENTS, files={"file": (name, b"the same bytes")})).json()["duplicate"] is True
+    assert len(originals(settings)) == 1
+    await client.post(f"{DOCUMENTS}/purge", json={"confirm": "purge"})
+    assert originals(settings) == []
+
+
+async def test_the_same_bytes_at_the_same_time_become_one_document(
+    client: httpx2.AsyncClient, settings: Settings
+) -> None:
+    answers = await asyncio.gather(
+        *(client.post(DOCUMENTS, files={"file": (f"{n}.txt", b"the same bytes")}) for n in range(8))
+    )
+    assert sorted(answer.status_code for answer in answers) == [200] * 7 + [202]
+    assert len({answer.json()["id"] for answer in answers}) == 1
+    assert len(originals(settings)) == 1
