@@ -61,7 +61,7 @@ def parse(source: Source) -> NormalizedDocument:
         case "huge":
             text = "word " * 2_000_000
         case "many":
-            return NormalizedDocument(None, {}, tuple(Paragraph(f"Paragraph {n} {text}") for n in range(20_000)))
+            return NormalizedDocument(None, {}, tuple(Paragraph(f"Paragraph {n} {text}") for n in range(2_000)))
         case "write":
             Path(text).write_text("x" * 100)
         case "pid":

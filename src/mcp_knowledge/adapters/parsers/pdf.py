@@ -1,6 +1,6 @@
 """PDF: pdfium opens the file and judges each page, liteparse finds headings, lists, tables and the reading order.
 
-Where liteparse loses text of a page, pdfium's plain text of that page is taken instead.
+Where liteparse loses or scrambles the text of a page, pdfium's plain text of that page is taken instead.
 """
 
 import ctypes
@@ -10,16 +10,16 @@ from typing import Any
 import pypdfium2 as pdfium
 import pypdfium2.raw as pdfium_c
 
+from mcp_knowledge.adapters.parsers.pdf_fidelity import is_faithful
 from mcp_knowledge.adapters.parsers.pdf_furniture import without_furniture
 from mcp_knowledge.adapters.parsers.pdf_layout import LayoutPage, layout_pages, page_blocks, text_blocks
-from mcp_knowledge.adapters.parsers.pdf_pages import PageText, read_page, word_characters
+from mcp_knowledge.adapters.parsers.pdf_pages import PageText, read_page
 from mcp_knowledge.adapters.parsers.pdf_text import join_broken_blocks
 from mcp_knowledge.adapters.parsers.properties import good_title
 from mcp_knowledge.adapters.parsers.source import Source, TextBudget
 from mcp_knowledge.domain.blocks import Block, Heading, NormalizedDocument, PageBreak, SourceLocation
 from mcp_knowledge.errors import KnowledgeError
 
-_MIN_LAYOUT_SHARE = 0.85  # of pdfium's word characters; below it the layout has lost text
 _ENCRYPT_ENTRY = re.compile(rb"/Encrypt\s*(?:\d+\s+\d+\s+R|<<)")
 _DATE = re.compile(r"(?:D:)?(\d{4})(\d{2})?(\d{2})?(\d{2})?(\d{2})?(\d{2})?(?:(Z)|([+-]\d{2})'?(\d{2})?)?")
 _MAX_LANGUAGE_BYTES = 256
@@ -88,7 +88,7 @@ def _blocks(data: bytes, pages: list[PageText]) -> list[Block]:
 def _page_blocks(
     layout: LayoutPage | None, page: PageText, location: SourceLocation, vocabulary: frozenset[str]
 ) -> list[Block]:
-    if layout is not None and layout.word_characters >= _MIN_LAYOUT_SHARE * word_characters(page.text):
+    if layout is not None and is_faithful(layout, page.text):
         return page_blocks(layout, location, vocabulary)
     return text_blocks(page.text, location, vocabulary)
 

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcp_knowledge.adapters.parsers.pdf_pages import word_characters
-from mcp_knowledge.adapters.parsers.pdf_text import NO_HYPHENS, LineHyphens, joined_lines, mended, plain
+from mcp_knowledge.adapters.parsers.pdf_text import LineEnds, joined_lines, mended, plain
 from mcp_knowledge.domain.blocks import Block, Code, Heading, ListBlock, Paragraph, SourceLocation, Table
 
 _EVERY_PAGE = 1_000_000
-_ENDS_IN_HYPHEN = re.compile(r"(\w+)[-\u2010]$")
 _SENTENCE_END = re.compile(r"[.!?:;…。！？]['\"”’)\]]*$")
 _MAX_LINE_GAP_POINTS = 14.0
 _WORD = re.compile(r"\w+")
@@ -104,19 +103,20 @@ def _piece(block: Any) -> Piece | None:
 
 def page_blocks(page: LayoutPage, location: SourceLocation, vocabulary: frozenset[str]) -> list[Block]:
     """The page's blocks in reading order, all at this location."""
-    hyphens = _line_hyphens(page, vocabulary)
+    words = {word for piece in page.pieces for word in _WORD.findall(piece.text)}
+    line_ends = LineEnds(page.lines, words, vocabulary)
     blocks: list[Block] = []
     items: list[Piece] = []
     for piece in _merged(page.pieces):
         if items and not _same_list(items, piece):
-            blocks.append(_list(items, location, hyphens))
+            blocks.append(_list(items, location, line_ends))
             items = []
         if piece.kind == "list_item":
             items.append(piece)
         else:
-            blocks.append(_block(piece, location, hyphens))
+            blocks.append(_block(piece, location, line_ends))
     if items:
-        blocks.append(_list(items, location, hyphens))
+        blocks.append(_list(items, location, line_ends))
     return blocks
 
 
@@ -126,25 +126,16 @@ def text_blocks(text: str, location: SourceLocation, vocabulary: frozenset[str])
     return [Paragraph(part.strip(), location) for part in parts if part.strip()]
 
 
-def _line_hyphens(page: LayoutPage, vocabulary: frozenset[str]) -> LineHyphens:
-    ends = {match[1] for line in page.lines if (match := _ENDS_IN_HYPHEN.search(line.rstrip()))}
-    if not ends:
-        return NO_HYPHENS
-    starts = {match[0] for line in page.lines if (match := _WORD.match(line.lstrip()))}
-    words = {word for piece in page.pieces for word in _WORD.findall(piece.text)}
-    return LineHyphens(words, ends, starts, vocabulary)
-
-
-def _block(piece: Piece, location: SourceLocation, hyphens: LineHyphens) -> Block:
+def _block(piece: Piece, location: SourceLocation, line_ends: LineEnds) -> Block:
     match piece.kind:
         case "heading":
-            return Heading(min(max(piece.level, 1), 6), hyphens.mend(piece.text), location)
+            return Heading(min(max(piece.level, 1), 6), line_ends.mend(piece.text), location)
         case "table":
             return Table(piece.header, piece.rows, location)
         case "code" | "grid_fallback":
             return Code(piece.text, piece.language, location)
         case _:
-            return Paragraph(hyphens.mend(piece.text), location)
+            return Paragraph(line_ends.mend(piece.text), location)
 
 
 def _same_list(items: Sequence[Piece], piece: Piece) -> bool:
@@ -152,7 +143,7 @@ def _same_list(items: Sequence[Piece], piece: Piece) -> bool:
     return piece.kind == "list_item" and (piece.level > first.level or piece.ordered == first.ordered)
 
 
-def _list(items: Sequence[Piece], location: SourceLocation, hyphens: LineHyphens) -> ListBlock:
+def _list(items: Sequence[Piece], location: SourceLocation, line_ends: LineEnds) -> ListBlock:
     """A list. Numbers that do not count 1, 2, 3 … stay in the items: they mean something."""
     ordered = items[0].ordered
     counts = [f"{number}" for number in range(1, len(items) + 1)]
@@ -161,7 +152,7 @@ def _list(items: Sequence[Piece], location: SourceLocation, hyphens: LineHyphens
     texts = []
     for item in items:
         number = f"{item.marker} " if item.ordered and not plain_count else ""
-        texts.append("  " * (item.level - base) + number + hyphens.mend(item.text))
+        texts.append("  " * (item.level - base) + number + line_ends.mend(item.text))
     return ListBlock(ordered, tuple(texts), location)
 
 

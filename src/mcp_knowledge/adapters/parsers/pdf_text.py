@@ -1,7 +1,7 @@
 """Text of PDF pages: markup and ligatures undone, hyphens at line ends mended, broken paragraphs joined."""
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from mcp_knowledge.adapters.parsers.pdf_math import without_latex
@@ -13,6 +13,9 @@ _SOFT_HYPHEN = re.compile(r"\xad\s*")
 _LINE_HYPHEN = re.compile(r"(\w+)[-\u2010\x02]\s*\n\s*(\w+)")
 _BROKEN_END = re.compile(r"(\w+)[-\u2010]$")
 _WORD = re.compile(r"\w+")
+_IDEOGRAPH = re.compile("[\u3001-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff01-\uff60]")
+_IDEOGRAPH_GAP = re.compile(f"(?<={_IDEOGRAPH.pattern}) (?={_IDEOGRAPH.pattern})")
+_IDEOGRAPH_LINE_END = re.compile(f"(?<={_IDEOGRAPH.pattern})\n(?={_IDEOGRAPH.pattern})")
 _APART = re.compile(r"(\w+)[-\u2010] (\w+)")
 _REAL_HYPHEN_PREFIXES = frozenset({"self", "well", "ex", "non", "all", "half", "high", "low", "long", "short"})
 
@@ -29,6 +32,7 @@ def mended(text: str) -> str:
 
 def joined_lines(text: str, vocabulary: frozenset[str]) -> str:
     """Lines of pdfium's text in which words that were split at line ends are whole again."""
+    text = _IDEOGRAPH_LINE_END.sub("", text)
     return _LINE_HYPHEN.sub(lambda match: joined_word(match[1], match[2], vocabulary), text)
 
 
@@ -44,43 +48,50 @@ def joined_word(head: str, tail: str, vocabulary: frozenset[str]) -> str:
     return whole
 
 
-class LineHyphens:
-    """Mends words of a page that liteparse left apart at a line end, or joined although the hyphen is the word's own.
+class LineEnds:
+    """Mends what liteparse does to text at line ends.
+
+    It leaves some words apart at their hyphen, joins others although the hyphen is the word's own, and puts a blank
+    between ideographs, which have none between words.
 
     Args:
+        lines: the page's lines as they stand.
         words: the words of the page as joined.
-        line_ends: lines' last words, without their hyphen.
-        line_starts: all lines' first words.
         vocabulary: the document's words.
     """
 
-    def __init__(
-        self, words: Iterable[str], line_ends: Collection[str], line_starts: Collection[str], vocabulary: frozenset[str]
-    ) -> None:
-        self._ends = line_ends
-        self._starts = line_starts
+    def __init__(self, lines: Sequence[str], words: Iterable[str], vocabulary: frozenset[str]) -> None:
+        stripped = [line.strip() for line in lines]
         self._vocabulary = vocabulary
+        self._ends = {match[1] for line in stripped if (match := _BROKEN_END.search(line))}
+        starts = {match[0] for line in stripped if (match := _WORD.match(line))} if self._ends else set()
+        self._starts = starts
+        self._tails = {line[-2:] for line in stripped if _IDEOGRAPH.match(line[-1:])}
+        self._heads = {line[:2] for line in stripped} if self._tails else set()
         self._wrong = {
             word: right
             for word in words
-            for head in line_ends
-            if word.startswith(head) and word[len(head) :] in line_starts
+            for head in self._ends
+            if word.startswith(head) and word[len(head) :] in starts
             if (right := joined_word(head, word[len(head) :], vocabulary)) != word
         }
 
     def mend(self, text: str) -> str:
-        """The text with such words as they are written within a line."""
+        """The text as it would stand on one line."""
+        if self._tails:
+            text = _IDEOGRAPH_GAP.sub(self._closed, text)
         if self._ends and "- " in text:
             text = _APART.sub(self._together, text)
         return _WORD.sub(lambda match: self._wrong.get(match[0], match[0]), text) if self._wrong else text
+
+    def _closed(self, match: re.Match[str]) -> str:
+        text, at = match.string, match.start()
+        return "" if text[max(at - 2, 0) : at] in self._tails and text[at + 1 : at + 3] in self._heads else " "
 
     def _together(self, match: re.Match[str]) -> str:
         if match[1] in self._ends and match[2] in self._starts:
             return joined_word(match[1], match[2], self._vocabulary)
         return match[0]
-
-
-NO_HYPHENS = LineHyphens((), (), (), frozenset())
 
 
 def join_broken_blocks(blocks: Sequence[Block], vocabulary: frozenset[str]) -> list[Block]:
