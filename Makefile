@@ -13,6 +13,7 @@ install: $(VENV)/.runtime
 install-test: $(VENV)/.test
 
 $(VENV)/.runtime: requirements/runtime.txt requirements/build.txt pyproject.toml
+	@echo "Installing into $(VENV); this takes a minute or two the first time."
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/runtime.txt -r requirements/build.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import SETTING_NAMES, Server
+from front_door import SETTING_NAMES, Server
 
 POLICY = b"# Travel policy\n\nCosts above 500 EUR are approved by the head of finance. See form INV-0042.\n"
 NOTES = b"The canteen opens at noon.\n\nOn Fridays it closes early.\n"
