@@ -2,8 +2,10 @@ import pytest
 from parser_support import blocks_of, code_of, read
 from pdf_files import Page, make_pdf, text_page
 
+from mcp_knowledge.adapters.parsers.pdf_fidelity import is_faithful
+from mcp_knowledge.adapters.parsers.pdf_layout import LayoutPage, Piece
 from mcp_knowledge.adapters.parsers.pdf_math import without_latex
-from mcp_knowledge.adapters.parsers.pdf_text import joined_word, mended, plain
+from mcp_knowledge.adapters.parsers.pdf_text import LineEnds, joined_lines, joined_word, mended, plain
 from mcp_knowledge.domain.blocks import Block, Heading, ListBlock, PageBreak, Paragraph
 
 PROSE = "The quick brown fox jumps over the lazy dog near the river bank.\nIt does so every single day of the year."
@@ -176,3 +178,34 @@ def test_emphasis_ligatures_and_soft_hyphens_leave_no_trace() -> None:
 )
 def test_a_hyphen_at_a_line_end_stays_where_it_is_the_words_own(head: str, tail: str, word: str) -> None:
     assert joined_word(head, tail, frozenset({"state-owned", "database", "data-base"})) == word
+
+
+def test_ideographs_have_no_blank_where_a_line_ended() -> None:
+    lines = ["这是第一行的文字", "接着是第二行 和空格", "plain"]
+    ends = LineEnds(lines, (), frozenset())
+    assert ends.mend("这是第一行的文字 接着是第二行 和空格 plain") == "这是第一行的文字接着是第二行 和空格 plain"
+    assert joined_lines("日本語の\n文章です。\nEnglish\n日本", frozenset()) == "日本語の文章です。\nEnglish\n日本"
+
+
+def layout(*pieces: Piece) -> LayoutPage:
+    return LayoutPage(1, 600, 800, pieces, (), sum(sum(map(str.isalnum, piece.text)) for piece in pieces))
+
+
+def table(*rows: tuple[str, ...]) -> Piece:
+    return Piece("table", " ".join(cell for row in rows for cell in row), None, rows=rows)
+
+
+def test_a_layout_that_lost_or_scrambled_text_is_not_trusted() -> None:
+    text = "Alpha beta gamma delta.\nOne two three four five six.\nRed green blue white black grey pink brown orange."
+    assert is_faithful(layout(Piece("paragraph", text, None)), text)
+    assert not is_faithful(layout(Piece("paragraph", text[:60], None)), text)
+    cut = table(
+        ("Alpha One Red gamma three blue delta five pink", "beta two green four white black six grey brown orange")
+    )
+    assert not is_faithful(layout(cut), text)
+    assert is_faithful(layout(table(("Alpha beta gamma delta", "One two three four five six"), (text[53:], ""))), text)
+
+
+def test_right_to_left_pages_are_read_by_pdfium() -> None:
+    text = "تعتبر البرمجة بلغة R و Python من الأدوات القوية"
+    assert not is_faithful(layout(Piece("paragraph", text, None)), text)
