@@ -147,6 +147,21 @@ async def test_deleted_and_replaced_text_is_not_found(backend: Backend) -> None:
     assert await backend.lexical.search_any(terms("valve", "pump"), 1, 10, EVERYTHING) == []
 
 
+async def test_text_that_is_gone_has_no_part_in_the_scores(backend: Backend) -> None:
+    replaced = await add(backend, "pump one")
+    await add(backend, "nothing of the kind")
+    before = await backend.lexical.search_all(terms("pump"), 10, EVERYTHING)
+    deleted = await add(backend, "pump pump", "pump valve motor")
+
+    await backend.store.delete_document(deleted.id)
+    await backend.store.finish_delete(await claim_one(backend))
+    await backend.store.reindex_document(replaced.id)
+    await backend.store.index_revisions([indexed(await claim_one(backend), [chunk(0, "pump one")])], FINGERPRINT)
+
+    after = await backend.lexical.search_all(terms("pump"), 10, EVERYTHING)
+    assert [(item.chunk_id, item.score) for item in after] == [(item.chunk_id, item.score) for item in before]
+
+
 async def test_searches_see_a_switch_of_revisions_whole_or_not_at_all(backend: Backend) -> None:
     document = await add(backend, *(f"round0 part{i}" for i in range(4)), title="Pump")
     seen: set[tuple[str, ...]] = set()
