@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+from mcp_knowledge.adapters.parsers import framing
 from mcp_knowledge.adapters.parsers.registry import Format, Registry
 from mcp_knowledge.adapters.parsers.source import Source
 from mcp_knowledge.domain.blocks import NormalizedDocument, Paragraph
@@ -58,6 +59,14 @@ def parse(source: Source) -> NormalizedDocument:
                     os.write(descriptor, b"\x00\x00\x00\x02{]")
                 except OSError:
                     continue
+        case "flood":
+            frame = framing.encode({"blocks": [{"type": "paragraph", "text": "x" * 1_000_000}]})
+            for descriptor in range(3, 16):
+                try:
+                    while True:
+                        os.write(descriptor, frame)
+                except OSError:
+                    continue
         case "huge":
             text = "word " * 2_000_000
         case "many":
@@ -78,7 +87,8 @@ def parse(source: Source) -> NormalizedDocument:
 
 
 _NAMES = (
-    "sleep spin hog nativehog crash crashonce exit killed panic bug deep noise garbage huge many write pid env stdin "
-    "surrogate unreadable ok"
+    "sleep spin hog nativehog crash crashonce exit killed panic bug deep noise garbage flood huge many write pid env stdin "
+    "surrogate "
+    "unreadable ok"
 )
 HOSTILE = Registry([Format("hostile", "7", __name__, dict.fromkeys(_NAMES.split(), "text/plain"))])

@@ -1,5 +1,6 @@
 """Small PDF files made in code: text at positions, pictures, encryption markers and document properties."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -40,8 +41,10 @@ def text_page(*paragraphs: str, heading: str = "", top: str = "", bottom: str = 
     return Page(lines)
 
 
-def make_pdf(pages: Sequence[Page], info: dict[str, str] | None = None) -> bytes:
-    """A PDF 1.4 file with these pages."""
+def make_pdf(
+    pages: Sequence[Page], info: dict[str, str] | None = None, owner: str = "", user: str | None = None
+) -> bytes:
+    """A PDF 1.4 file with these pages; encrypted (RC4, 40 bits) when a user password is given, which may be empty."""
     objects: list[bytes] = []
 
     def add(body: bytes) -> int:
@@ -73,7 +76,7 @@ def make_pdf(pages: Sequence[Page], info: dict[str, str] | None = None) -> bytes
     if info:
         entries = " ".join(f"/{key} ({_escaped(value)})" for key, value in info.items())
         trailer = f" /Info {add(f'<< {entries} >>'.encode('cp1252'))} 0 R"
-    return _file(objects, trailer)
+    return _file(objects, trailer) if user is None else _encrypted(objects, trailer, owner, user)
 
 
 def _escaped(text: str) -> str:
@@ -94,4 +97,47 @@ def _file(objects: list[bytes], trailer: str) -> bytes:
     out += f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n".encode()
     out += b"".join(f"{offset:010} 00000 n \n".encode() for offset in offsets)
     out += f"trailer << /Size {len(objects) + 1} /Root 1 0 R{trailer} >>\nstartxref\n{start}\n%%EOF\n".encode()
+    return bytes(out)
+
+
+def _encrypted(objects: list[bytes], trailer: str, owner: str, user: str) -> bytes:
+    """The standard security handler, revision 2 (ISO 32000-1, section 7.6.3), over the streams; strings stay plain."""
+    file_id, permissions = b"0123456789abcdef", (-44).to_bytes(4, "little", signed=True)
+    owner_entry = _rc4(hashlib.md5(_padded(owner or user)).digest()[:5], _padded(user))
+    key = hashlib.md5(_padded(user) + owner_entry + permissions + file_id).digest()[:5]
+    locked = [_locked_stream(body, number, key) for number, body in enumerate(objects, 1)]
+    owner_hex, user_hex = owner_entry.hex(), _rc4(key, PASSWORD_PADDING).hex()
+    locked.append(f"<< /Filter /Standard /V 1 /R 2 /O <{owner_hex}> /U <{user_hex}> /P -44 >>".encode())
+    entries = f"{trailer} /Encrypt {len(locked)} 0 R /ID [<{file_id.hex()}> <{file_id.hex()}>]"
+    return _file(locked, entries)
+
+
+PASSWORD_PADDING = bytes.fromhex("28bf4e5e4e758a4164004e56fffa01082e2e00b6d0683e802f0ca9fe6453697a")
+
+
+def _padded(password: str) -> bytes:
+    return (password.encode("latin-1") + PASSWORD_PADDING)[:32]
+
+
+def _locked_stream(body: bytes, number: int, key: bytes) -> bytes:
+    head, mark, rest = body.partition(b">>\nstream\n")
+    if not mark:
+        return body
+    object_key = hashlib.md5(key + number.to_bytes(3, "little") + b"\0\0").digest()[:10]
+    return head + mark + _rc4(object_key, rest.removesuffix(b"\nendstream")) + b"\nendstream"
+
+
+def _rc4(key: bytes, data: bytes) -> bytes:
+    state = list(range(256))
+    j = 0
+    for i in range(256):
+        j = (j + state[i] + key[i % len(key)]) % 256
+        state[i], state[j] = state[j], state[i]
+    out = bytearray()
+    i = j = 0
+    for byte in data:
+        i = (i + 1) % 256
+        j = (j + state[i]) % 256
+        state[i], state[j] = state[j], state[i]
+        out.append(byte ^ state[(state[i] + state[j]) % 256])
     return bytes(out)

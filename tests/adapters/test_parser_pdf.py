@@ -140,6 +140,13 @@ def test_damaged_files_are_malformed_and_locked_ones_encrypted() -> None:
     assert code_of(data[:300] + b"trailer << /Encrypt 9 0 R >>", "a.pdf") == "DOCUMENT_ENCRYPTED"
 
 
+def test_a_password_that_is_needed_to_open_is_told_from_one_that_only_restricts() -> None:
+    assert code_of(make_pdf([text_page(PROSE)], owner="boss", user="secret"), "a.pdf") == "DOCUMENT_ENCRYPTED"
+    restricted = blocks_of(make_pdf([text_page(PROSE, heading="Intro")], owner="boss", user=""), "a.pdf")
+    assert [type(block) for block in restricted] == [Heading, Paragraph]
+    assert texts(restricted) == ["Intro", PROSE.replace("\n", " ")]
+
+
 def test_a_broken_cross_reference_table_is_no_reason_to_fail() -> None:
     data = make_pdf([text_page(PROSE)])
     assert texts(blocks_of(data.replace(b"startxref\n", b"startxref\n9"), "a.pdf")) == [PROSE.replace("\n", " ")]

@@ -80,6 +80,7 @@ async def test_a_file_is_parsed_and_the_result_names_the_parser(
         ("a.bug", "DOCUMENT_MALFORMED"),
         ("a.killed", "INGESTION_FAILED"),
         ("a.garbage", "INGESTION_FAILED"),
+        ("a.flood", "INGESTION_FAILED"),
         ("a.unreadable", "INGESTION_FAILED"),
         ("a.unknown", "DOCUMENT_UNSUPPORTED_FORMAT"),
     ],

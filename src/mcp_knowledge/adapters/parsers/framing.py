@@ -8,7 +8,7 @@ import struct
 from typing import Any, BinaryIO
 
 HEADER = struct.Struct(">I")
-MAX_FRAME_BYTES = 64 * 1024 * 1024
+MAX_OVERHEAD_BYTES = 4 * 1024 * 1024  # of an answer beside its text: metadata, title, and framing
 BLOCKS_PER_FRAME_CHARS = 32 * 1024  # decoding a frame of this size keeps the event loop for about a millisecond
 
 

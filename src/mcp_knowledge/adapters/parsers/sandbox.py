@@ -29,6 +29,7 @@ _START_TIMEOUT_SECONDS = 30.0
 _FILES_PER_WORKER = 500
 _STDERR_TAIL_BYTES = 4096
 _PIPE_BUFFER_BYTES = 1024 * 1024
+_ANSWER_FACTOR = 16  # of the extracted text: JSON escapes, and blocks of a few characters with their locations
 # A file's verdict that says nothing against the worker that gave it.
 _HARMLESS = frozenset({"DOCUMENT_EMPTY", "DOCUMENT_ENCRYPTED", "DOCUMENT_NEEDS_OCR", "DOCUMENT_UNSUPPORTED_FORMAT"})
 _OUT_OF_MEMORY = (
@@ -52,8 +53,10 @@ class _Died(Exception):
 class _Worker:
     """One parser process."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, max_answer_bytes: int) -> None:
         self._process = process
+        self._max_answer_bytes = max_answer_bytes
+        self._answer_bytes = 0
         self._stderr: deque[int] = deque(maxlen=_STDERR_TAIL_BYTES)
         self._drain = asyncio.create_task(self._drain_stderr())
         self.files = 0
@@ -72,7 +75,7 @@ class _Worker:
             limit=_PIPE_BUFFER_BYTES,
             start_new_session=True,
         )
-        worker = cls(process)
+        worker = cls(process, limits.max_extract_bytes * _ANSWER_FACTOR + framing.MAX_OVERHEAD_BYTES)
         try:
             async with asyncio.timeout(timeout_seconds):
                 await worker._receive()
@@ -87,6 +90,7 @@ class _Worker:
     async def parse(self, path: Path, filename: str) -> ParsedFile:
         """Parse one file. Raises KnowledgeError with the worker's verdict, or _Died."""
         self.files += 1
+        self._answer_bytes = 0
         assert self._process.stdin is not None
         with suppress(ConnectionError):  # it died: its exit status is met while receiving
             self._process.stdin.write(_request(path, filename))
@@ -97,7 +101,7 @@ class _Worker:
             await asyncio.sleep(0)  # a frame that is there already would not let other tasks run
         if "error" in message:
             raise KnowledgeError(message["error"] if message["error"] in ERROR_CODES else "INGESTION_FAILED")
-        document = NormalizedDocument(message["title"], message["metadata"], tuple(blocks))
+        document = NormalizedDocument(message["title"], dict(message["metadata"]), tuple(blocks))
         return ParsedFile(document, message["parser"], message["version"], message["mimeType"])
 
     async def kill(self) -> None:
@@ -127,8 +131,9 @@ class _Worker:
         assert self._process.stdout is not None
         try:
             (size,) = framing.HEADER.unpack(await self._process.stdout.readexactly(framing.HEADER.size))
-            if size > framing.MAX_FRAME_BYTES:
-                raise ValueError("frame too large")
+            self._answer_bytes += size
+            if self._answer_bytes > self._max_answer_bytes:
+                raise ValueError("answer too large")
             message = json.loads(await self._process.stdout.readexactly(size))
         except (asyncio.IncompleteReadError, ConnectionError):
             returncode = await self._process.wait()
@@ -217,7 +222,7 @@ class SandboxedParser:
         except KnowledgeError as error:
             keep = error.code in _HARMLESS
             raise
-        except (ValueError, TypeError, KeyError):  # an answer that our own worker would not give
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):  # our own worker would not say that
             raise KnowledgeError("INGESTION_FAILED") from None
         finally:
             if keep and worker.files < self._files_per_worker:
