@@ -87,8 +87,7 @@ def parse(source: Source) -> NormalizedDocument:
 
 
 _NAMES = (
-    "sleep spin hog nativehog crash crashonce exit killed panic bug deep noise garbage flood huge many write pid env stdin "
-    "surrogate "
-    "unreadable ok"
+    "sleep spin hog nativehog crash crashonce exit killed panic bug deep noise garbage flood huge many write pid env "
+    "stdin surrogate unreadable ok"
 )
 HOSTILE = Registry([Format("hostile", "7", __name__, dict.fromkeys(_NAMES.split(), "text/plain"))])

@@ -96,6 +96,11 @@ def test_a_table_without_a_value_is_empty_and_too_much_text_is_refused() -> None
     assert code_of("a,b\n" + "word,word\n" * 1000, "a.csv", max_extract_bytes=2000) == "DOCUMENT_RESOURCE_LIMIT"
 
 
+def test_uneven_rows_that_would_fill_up_to_millions_of_cells_are_refused() -> None:
+    text = "a,b\n" + "x" + ",y" * 5000 + "\n" + "1\n" * 1000
+    assert code_of(text, "a.csv") == "DOCUMENT_RESOURCE_LIMIT"
+
+
 @pytest.mark.parametrize(("number", "name"), [(1, "A"), (26, "Z"), (27, "AA"), (52, "AZ"), (703, "AAA")])
 def test_columns_are_named_as_in_spreadsheets(number: int, name: str) -> None:
     assert column_name(number) == name

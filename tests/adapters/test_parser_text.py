@@ -68,6 +68,10 @@ def test_more_text_than_the_limit_is_refused() -> None:
     assert blocks_of("ü" * 2000, "a.txt", max_extract_bytes=4000)
 
 
+def test_more_blocks_than_any_document_has_are_refused() -> None:
+    assert code_of("a\n\n" * 200_001, "a.txt") == "DOCUMENT_RESOURCE_LIMIT"
+
+
 @given(st.text(alphabet=st.characters(codec="utf-8"), max_size=400))
 def test_every_block_says_exactly_where_it_stands(text: str) -> None:
     try:

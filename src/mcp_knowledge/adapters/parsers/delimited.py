@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mcp_knowledge.adapters.parsers.encodings import decode
-from mcp_knowledge.adapters.parsers.source import Source, TextBudget
+from mcp_knowledge.adapters.parsers.source import MAX_CELLS, Source, TextBudget
 from mcp_knowledge.domain.blocks import Block, NormalizedDocument, Paragraph, SourceLocation, Table
+from mcp_knowledge.errors import KnowledgeError
 
 _DELIMITERS = (",", ";", "\t", "|")
 _SAMPLE_RECORDS = 100
@@ -39,6 +40,8 @@ def parse(source: Source) -> NormalizedDocument:
     budget = TextBudget(source.limits.max_extract_bytes)
     records = list(_records(text, start, delimiter, budget))
     width = max((len(record.cells) for record in records), default=0)
+    if len(records) * width > MAX_CELLS:
+        raise KnowledgeError("DOCUMENT_RESOURCE_LIMIT")
     before, header, rows = _parted(records, width)
     blocks: list[Block] = [
         Paragraph(" ".join(filter(None, record.cells)), _location([record], width)) for record in before

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
-from mcp_knowledge.adapters.parsers.source import Limits, TextBudget
+from mcp_knowledge.adapters.parsers.source import MAX_CELLS, Limits, TextBudget
 from mcp_knowledge.domain.blocks import (
     Block,
     Code,
@@ -26,6 +26,7 @@ MAX_BLOCK_CHARS = (
     8_000  # a block must fit into one answer; far above what a chunk holds, so chunks don't notice the cut
 )
 _MAX_TITLE_CHARS = 300
+_MAX_BLOCKS = 200_000  # a thick book has 10,000; files of one-letter lines must not fill the memory
 # Control characters become blanks, one for one, so that lengths and offsets stay; tabs and line ends are text.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
 _CUT = re.compile(r"(?<=[.!?。！？])\s|\n")
@@ -48,16 +49,21 @@ def finish(document: NormalizedDocument, limits: Limits) -> NormalizedDocument:
     """A parser's document, checked and put in order.
 
     Raises:
-        KnowledgeError: DOCUMENT_RESOURCE_LIMIT beyond the text limit, DOCUMENT_EMPTY when no text is left.
+        KnowledgeError: DOCUMENT_RESOURCE_LIMIT beyond the limits of text, blocks or cells, DOCUMENT_EMPTY when no
+            text is left.
     """
     budget = TextBudget(limits.max_extract_bytes)
     blocks: list[Block] = []
     has_text = False
+    cells = 0
     for block in _cleaned(document.blocks):
         for text in _texts(block):
             budget.take(text)
         has_text = has_text or not isinstance(block, PageBreak)
         blocks.extend(_pieces(block))
+        cells += len(block.rows) * len(block.rows[0]) if isinstance(block, Table) and block.rows else 0
+        if len(blocks) > _MAX_BLOCKS or cells > MAX_CELLS:
+            raise KnowledgeError("DOCUMENT_RESOURCE_LIMIT")
     if not has_text:
         raise KnowledgeError("DOCUMENT_EMPTY")
     title = " ".join(clean(document.title or "").split())[:_MAX_TITLE_CHARS] or None

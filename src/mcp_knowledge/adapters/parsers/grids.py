@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mcp_knowledge.adapters.parsers.source import MAX_CELLS
 from mcp_knowledge.errors import KnowledgeError
 
-_MAX_CELLS = 1_000_000
 _MAX_REPEATED_CHARS = 100  # a merged cell's text stands in each position it covers, unless it is long
 
 
@@ -36,13 +36,13 @@ def span_grid(rows: Sequence[Sequence[Span]], texts: Sequence[str]) -> list[list
             repeated = text if len(text) <= _MAX_REPEATED_CHARS else ""
             below = range(row_index, min(row_index + span.rows, len(rows)))
             total += len(below) * span.columns
-            if total > _MAX_CELLS:
+            if total > MAX_CELLS:
                 raise KnowledgeError("DOCUMENT_RESOURCE_LIMIT")
             for y in below:
                 for x in range(column, column + span.columns):
                     grid[y].setdefault(x, text if (y, x) == (row_index, column) else repeated)
             column += span.columns
     width = max((max(row, default=-1) + 1 for row in grid), default=0)
-    if width * len(grid) > _MAX_CELLS:
+    if width * len(grid) > MAX_CELLS:
         raise KnowledgeError("DOCUMENT_RESOURCE_LIMIT")
     return [[row.get(x, "") for x in range(width)] for row in grid]

@@ -38,6 +38,9 @@ def extension_of(filename: str) -> str:
     return PurePath(filename).suffix[1:].lower()
 
 
+MAX_CELLS = 2_000_000  # of all tables of a document, filled or not: spans and uneven rows can multiply them
+
+
 class TextBudget:
     """Counts extracted text while it is made, so that a parser stops before memory does."""
 
