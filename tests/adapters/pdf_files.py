@@ -9,11 +9,12 @@ FONTS = {"F1": "Helvetica", "F2": "Helvetica-Bold", "F3": "Courier"}
 
 @dataclass
 class Page:
-    """A page: lines of text as (x, y from the bottom, size, text, font), and whether a picture fills it."""
+    """A page: lines of text as (x, y from the bottom, size, text, font), whether a picture fills it, annotations."""
 
     lines: Sequence[tuple[float, float, float, str, str]] = ()
     picture: bool = False
     extra: str = ""
+    annotations: Sequence[str] = ()
 
     def stream(self) -> bytes:
         parts = [f"BT /{font} {size} Tf {x} {y} Td ({_escaped(text)}) Tj ET" for x, y, size, text, font in self.lines]
@@ -51,26 +52,27 @@ def make_pdf(
         objects.append(body)
         return len(objects)
 
-    add(b"<< /Type /Catalog /Pages 2 0 R >>")
-    add(b"")  # the page tree, filled in below
+    add(b"")  # the catalogue and the page tree, filled in below
+    add(b"")
     fonts = " ".join(
         f"/{key} {add(f'<< /Type /Font /Subtype /Type1 /BaseFont /{name} /Encoding /WinAnsiEncoding >>'.encode())} 0 R"
         for key, name in FONTS.items()
     )
-    picture = add(
-        _stream(
-            b"\x80", "/Type /XObject /Subtype /Image /Width 1 /Height 1 /ColorSpace /DeviceGray /BitsPerComponent 8"
-        )
-    )
+    entries = "/Type /XObject /Subtype /Image /Width 1 /Height 1 /ColorSpace /DeviceGray /BitsPerComponent 8"
+    picture = add(_stream(b"\x80", entries))
     kids = []
+    fields: list[str] = []
     for page in pages:
         content = add(_stream(page.stream(), ""))
+        annotations = [f"{add(body.encode())} 0 R" for body in page.annotations]
+        fields += [item for item, body in zip(annotations, page.annotations, strict=True) if "/Widget" in body]
         kids.append(
             add(
-                f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {content} 0 R "
+                f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {content} 0 R /Annots [{' '.join(annotations)}] "
                 f"/Resources << /Font << {fonts} >> /XObject << /Im0 {picture} 0 R >> >> >>".encode()
             )
         )
+    objects[0] = f"<< /Type /Catalog /Pages 2 0 R /AcroForm << /Fields [{' '.join(fields)}] >> >>".encode()
     objects[1] = f"<< /Type /Pages /Count {len(kids)} /Kids [{' '.join(f'{kid} 0 R' for kid in kids)}] >>".encode()
     trailer = ""
     if info:

@@ -119,6 +119,25 @@ def test_text_drawn_as_outlines_needs_ocr() -> None:
     assert code_of(make_pdf([Page(extra=outlines)]), "a.pdf") == "DOCUMENT_NEEDS_OCR"
 
 
+def test_filled_form_fields_and_comments_follow_the_page() -> None:
+    widget = (
+        "<< /Type /Annot /Subtype /Widget /FT /Tx /T ({name}) /TU ({label}) /V ({value}) /Rect [72 {y} 300 {top}] >>"
+    )
+    page = text_page(PROSE)
+    page.annotations = [
+        widget.format(name="form[0].city[0]", label="City", value="Berlin", y=500, top=520),
+        widget.format(name="form[0].zip_code[0]", label="", value="10115", y=470, top=490),
+        widget.format(name="form[0].empty[0]", label="Empty", value="", y=440, top=460),
+        "<< /Type /Annot /Subtype /Text /Rect [10 10 30 30] /Contents (Please check this) /T (Bob) >>",
+        "<< /Type /Annot /Subtype /Link /Rect [10 10 30 30] /Contents (not a comment) >>",
+    ]
+    blocks = blocks_of(make_pdf([page]), "a.pdf")
+    assert blocks[-2:] == [
+        ListBlock(False, ("City: Berlin", "zip code: 10115"), blocks[0].location),
+        Paragraph("[Comment by Bob: Please check this]", blocks[0].location),
+    ]
+
+
 def test_pages_without_anything_are_empty() -> None:
     assert code_of(make_pdf([Page(), Page()]), "a.pdf") == "DOCUMENT_EMPTY"
 

@@ -10,6 +10,7 @@ from typing import Any
 import pypdfium2 as pdfium
 import pypdfium2.raw as pdfium_c
 
+from mcp_knowledge.adapters.parsers.pdf_extras import extra_blocks
 from mcp_knowledge.adapters.parsers.pdf_fidelity import is_faithful
 from mcp_knowledge.adapters.parsers.pdf_furniture import without_furniture
 from mcp_knowledge.adapters.parsers.pdf_layout import LayoutPage, layout_pages, page_blocks, text_blocks
@@ -88,9 +89,11 @@ def _blocks(data: bytes, pages: list[PageText]) -> list[Block]:
 def _page_blocks(
     layout: LayoutPage | None, page: PageText, location: SourceLocation, vocabulary: frozenset[str]
 ) -> list[Block]:
-    if layout is not None and is_faithful(layout, page.text):
-        return page_blocks(layout, location, vocabulary)
-    return text_blocks(page.text, location, vocabulary)
+    if layout is None:
+        return text_blocks(page.text, location, vocabulary)
+    faithful = is_faithful(layout, page.text)
+    blocks = page_blocks(layout, location, vocabulary) if faithful else text_blocks(page.text, location, vocabulary)
+    return blocks + extra_blocks(layout.fields, layout.notes, page.text, location)
 
 
 def _vocabulary(pages: list[PageText]) -> frozenset[str]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mcp_knowledge.adapters.parsers.pdf_extras import comments, filled_fields
 from mcp_knowledge.adapters.parsers.pdf_pages import word_characters
 from mcp_knowledge.adapters.parsers.pdf_text import LineEnds, joined_lines, mended, plain
 from mcp_knowledge.domain.blocks import Block, Code, Heading, ListBlock, Paragraph, SourceLocation, Table
@@ -42,7 +43,10 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class LayoutPage:
-    """A page (numbers from 1) as liteparse sees it. `lines` are its text lines as they stand."""
+    """A page (numbers from 1) as liteparse sees it.
+
+    `lines` are its text lines as they stand, `fields` the form fields filled in, `notes` the comments made on it.
+    """
 
     number: int
     width: float
@@ -50,6 +54,8 @@ class LayoutPage:
     pieces: tuple[Piece, ...]
     lines: tuple[str, ...]
     word_characters: int
+    fields: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def layout_pages(data: bytes) -> dict[int, LayoutPage]:
@@ -60,6 +66,8 @@ def layout_pages(data: bytes) -> dict[int, LayoutPage]:
         ocr_enabled=False,
         extract_blocks=True,
         extract_links=False,
+        extract_form_fields=True,
+        extract_annotations=True,
         keep_headers_footers=True,
         continue_on_page_error=True,
         max_pages=_EVERY_PAGE,
@@ -77,8 +85,9 @@ def layout_pages(data: bytes) -> dict[int, LayoutPage]:
 def _layout_page(page: Any) -> LayoutPage:
     pieces = tuple(piece for block in page.blocks or () if (piece := _piece(block)) is not None)
     lines = tuple(item.text for item in page.text_items)
+    characters = sum(word_characters(piece.text) for piece in pieces)
     return LayoutPage(
-        page.page_num, page.width, page.height, pieces, lines, sum(word_characters(p.text) for p in pieces)
+        *(page.page_num, page.width, page.height, pieces, lines, characters), filled_fields(page), comments(page)
     )
 
 
