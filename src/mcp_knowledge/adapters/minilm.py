@@ -143,8 +143,6 @@ class MiniLmEmbedder:
         return [row if len(row) <= self.max_tokens else [*row[:last], row[-1]] for row in rows]
 
     def _encode(self, texts: Sequence[str], special: bool) -> list[Encoding]:
-        if len(texts) <= 2:  # without the detour over the tokenizer's thread pool
-            return [self._tokenizer.encode(text, add_special_tokens=special) for text in texts]
         encodings: list[Encoding] = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=special)
         return encodings
 

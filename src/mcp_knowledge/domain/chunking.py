@@ -36,6 +36,7 @@ CHUNKER_NAME = "sections"
 CHUNKER_VERSION = "1"
 PREFIX_VERSION = "1"  # of the words that the model reads before a chunk's content
 _SPECIAL_TOKENS = 2  # [CLS] and [SEP]
+_MOST_TOKENS_PER_CHARACTER = 3  # a Hangul syllable has three letters, and each may be a token
 _LABEL_TOKENS = 2  # "Document" ":" and "Section" ":"
 _PREFIX_CHARACTERS = 300  # of a title or heading path; more never fits the model's window beside a chunk
 _PATH_GAP = " > "
@@ -168,21 +169,26 @@ class _Prefixes:
         self._tokens = tokens
         self._title = " ".join(title[:_PREFIX_CHARACTERS].split())
         self._paths = {path: " ".join(_PATH_GAP.join(path)[-_PREFIX_CHARACTERS:].split()) for path in paths}
-        lines = [self._title, *self._paths.values()]
-        self._counts = dict(zip(lines, tokens.count_tokens(lines), strict=True))
+        self._counts: dict[str, int] = {}
 
     def before(self, path: tuple[str, ...], content_tokens: int) -> str:
         """`Document: …` and `Section: …`, each on a line, with as many words as the window has room for."""
         title, section = self._title, self._paths[path]
         room = self._room - content_tokens
-        in_title, in_section = self._counts[title], self._counts[section]
-        labels = _LABEL_TOKENS * ((in_title > 0) + (in_section > 0))
-        if in_title + in_section + labels > room:
-            words = max(0, room - labels)
-            title_room = min(in_title, max(words // 2, words - in_section))
-            title, section = self._head(title, title_room), self._tail(section, words - title_room)
+        labels = _LABEL_TOKENS * ((title != "") + (section != ""))
+        if (len(title) + len(section)) * _MOST_TOKENS_PER_CHARACTER + labels > room:
+            in_title, in_section = self._count(title), self._count(section)
+            if in_title + in_section + labels > room:
+                words = max(0, room - labels)
+                title_room = min(in_title, max(words // 2, words - in_section))
+                title, section = self._head(title, title_room), self._tail(section, words - title_room)
         lines = (f"Document: {title}\n" if title else "") + (f"Section: {section}\n" if section else "")
         return f"{lines}\n" if lines else ""
+
+    def _count(self, text: str) -> int:
+        if text not in self._counts:
+            self._counts[text] = self._tokens.count_tokens([text])[0]
+        return self._counts[text]
 
     def _head(self, text: str, count: int) -> str:
         """The first `count` tokens, whole words."""

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -91,6 +92,7 @@ class IngestWorker:
         self._taken = asyncio.Event()  # passages have gone to the model
         self._changed = asyncio.Event()  # a work has left
         self._ended = asyncio.Event()
+        self._jobs_may_wait = True
         self._watched_until = 0.0
         self._stopping = False
         self.running = False
@@ -121,6 +123,7 @@ class IngestWorker:
 
     def wake(self) -> None:
         """A job may wait: look at once. Called on the worker's own loop."""
+        self._jobs_may_wait = True
         self._wake.set()
 
     async def stop(self) -> None:
@@ -155,27 +158,31 @@ class IngestWorker:
     # Claiming and preparing
 
     async def _claim_jobs(self) -> None:
+        looked = time.monotonic()
         while not self._stopping:
             self._wake.clear()
+            if time.monotonic() - looked >= _POLL_S:
+                looked, self._jobs_may_wait = time.monotonic(), True
             await self._guarded(self._claim_some)
-            try:
+            with suppress(TimeoutError):
                 async with asyncio.timeout(_POLL_S):
                     await self._wake.wait()
-            except TimeoutError:
-                pass
 
     async def _claim_some(self) -> None:
         while not self._stopping:
             before_model = len(self._tasks) + len(self._passages.works)
             room = _MOST_JOBS - len(self._works)
-            if before_model >= _FEW_JOBS or room <= 0:
+            if before_model >= _FEW_JOBS or room <= 0 or not self._jobs_may_wait:
                 return
+            self._jobs_may_wait = False  # before the claim: what is queued meanwhile sets it again
             async with self._claiming:
                 jobs = await self._queue.claim(self._name, room, self._lease_ms)
                 works = [Work(job, time.monotonic() + self._timeout_s) for job in jobs]
                 self._works |= {work.key: work for work in works}
             if not works:
                 return
+            if len(works) == room:
+                self._jobs_may_wait = True
             for work in works:
                 self._tasks[work] = asyncio.create_task(self._start(work))
             await self._tell(works, "running")
@@ -381,7 +388,7 @@ class IngestWorker:
         async with self._claiming:  # what is claimed but not yet among our works would look abandoned
             released = await release_abandoned_jobs(self._queue, self._name, self._works.keys())
         if released:
-            self._wake.set()
+            self.wake()
 
     async def _sweep(self) -> None:
         await remove_orphan_blobs(self._store, self._blobs)
