@@ -66,12 +66,9 @@ def make_pdf(
         content = add(_stream(page.stream(), ""))
         annotations = [f"{add(body.encode())} 0 R" for body in page.annotations]
         fields += [item for item, body in zip(annotations, page.annotations, strict=True) if "/Widget" in body]
-        kids.append(
-            add(
-                f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {content} 0 R /Annots [{' '.join(annotations)}] "
-                f"/Resources << /Font << {fonts} >> /XObject << /Im0 {picture} 0 R >> >> >>".encode()
-            )
-        )
+        resources = f"<< /Font << {fonts} >> /XObject << /Im0 {picture} 0 R >> >>"
+        entries = f"/Parent 2 0 R /MediaBox [0 0 612 792] /Contents {content} 0 R /Annots [{' '.join(annotations)}]"
+        kids.append(add(f"<< /Type /Page {entries} /Resources {resources} >>".encode()))
     objects[0] = f"<< /Type /Catalog /Pages 2 0 R /AcroForm << /Fields [{' '.join(fields)}] >> >>".encode()
     objects[1] = f"<< /Type /Pages /Count {len(kids)} /Kids [{' '.join(f'{kid} 0 R' for kid in kids)}] >>".encode()
     trailer = ""
