@@ -51,6 +51,11 @@ def test_a_quote_that_never_closes_does_not_swallow_the_rest() -> None:
     assert [row[0] for row in table.rows] == ["screen", "board", "lamp"]
 
 
+def test_a_quote_inside_the_last_cell_is_only_a_character() -> None:
+    table = table_of('name,size\n"screen, wide",20\nboard,17" wide')
+    assert table.rows == (("screen, wide", "20"), ("board", '17" wide'))
+
+
 def test_rows_come_in_groups_with_column_names_ranges_and_offsets() -> None:
     lines = ["id,name,city", *(f"{n},Person {n},City {n}" for n in range(1, 121))]
     text = "\r\n".join(lines) + "\r\n"

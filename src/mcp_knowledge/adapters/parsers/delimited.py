@@ -86,7 +86,7 @@ def _detected_delimiter(text: str, default: str) -> str:
 
 def _records(text: str, start: int, delimiter: str, budget: TextBudget) -> Iterator[_Record]:
     """All records that are not blank. A quote that never closes is taken as a character."""
-    csv.field_size_limit(max(len(text), 1))
+    csv.field_size_limit(len(text) + 2)  # a whole file may be one cell; two more for the probe for open quotes
     quoted = not _ends_inside_quotes(text, start, delimiter)
     offsets = [match.end() for match in _LINE.finditer(text, start)]
     lines = (match[0] for match in _LINE.finditer(text, start))
@@ -106,14 +106,16 @@ def _records(text: str, start: int, delimiter: str, budget: TextBudget) -> Itera
 
 
 def _ends_inside_quotes(text: str, start: int, delimiter: str) -> bool:
-    """Whether a quote is still open at the end: then the last record holds an odd number of them."""
-    reader = csv.reader((match[0] for match in _LINE.finditer(text, start)), delimiter=delimiter)
+    """Whether a quote is still open at the end: then one more line would belong to the last record."""
+    lines = [match[0] for match in _LINE.finditer(text, start)]
+    reader = csv.reader(lines, delimiter=delimiter)
     begun = 0
-    before = 0
+    last = 0
     for _ in reader:
-        before, begun = begun, reader.line_num
-    last_lines = [match[0] for match in _LINE.finditer(text, start)][before:]
-    return sum(line.count('"') for line in last_lines) % 2 == 1
+        last, begun = begun, reader.line_num
+    return (
+        len(list(csv.reader([*lines[last:-1], *(line + "\n" for line in lines[-1:]), "x"], delimiter=delimiter))) == 1
+    )
 
 
 def _parted(records: Sequence[_Record], width: int) -> tuple[Sequence[_Record], _Record | None, Sequence[_Record]]:
