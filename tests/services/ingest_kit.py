@@ -120,7 +120,7 @@ class Bench:
 
     async def _blob(self, text: str) -> tuple[str, str]:
         revision_id = new_id("rev")
-        key = f"originals/{revision_id[-2:]}/{revision_id}"
+        key = f"originals/{revision_id[-1]}/{revision_id}"
         path = self.blobs.upload_dir() / revision_id
         path.write_text(text)
         await self.blobs.put_file(key, path)
