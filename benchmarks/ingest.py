@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil  # type: ignore[import-untyped]  # has no type information
+import psutil
 
 TOP = 5
 _START_S = 60.0

@@ -1,7 +1,7 @@
 """A generated corpus: text with the word frequencies of a language, vectors that lie in clusters as real ones do.
 
-Embedding 100,000 texts would take a quarter of an hour and measure nothing here: a few hundred texts are embedded, and all
-vectors are those with a little noise. Everything is written through the store, as ingestion writes it.
+Embedding 100,000 texts would take a quarter of an hour and measure nothing here: a few hundred texts are embedded, and
+all vectors are those with a little noise. Everything is written through the store, as ingestion writes it.
 """
 
 import hashlib

@@ -1,0 +1,53 @@
+"""How well each mode ranks: every judged set below a folder, through the real ingestion and the real search.
+
+    python benchmarks/quality.py DIR [--set NAME …]
+
+A set is a folder with docs.jsonl ({id, title, text}) and queries.jsonl ({id, query, relevant, kind}). Prints a Markdown
+table of nDCG@10, and with --full recall@5, recall@10, MRR@10 and milliseconds a query as well.
+"""
+
+import argparse
+import asyncio
+import tempfile
+from pathlib import Path
+
+from mcp_knowledge.app import open_services
+from mcp_knowledge.services.evaluate import ALL_RUNS, Evaluation, add_documents, evaluate, read_judged_set
+from mcp_knowledge.settings import load_settings
+
+
+async def run(folder: Path) -> list[Evaluation]:
+    """Every run over one set, in a temporary data directory."""
+    judged = read_judged_set(folder)
+    with tempfile.TemporaryDirectory() as temporary:
+        async with open_services(load_settings(data_dir=Path(temporary))) as services:
+            document_ids = await add_documents(services.library, judged.documents or ())
+            await services.worker.drain()
+            return await evaluate(services.search, judged, ALL_RUNS, document_ids)
+
+
+def main() -> None:
+    """Print a Markdown table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--set", dest="sets", nargs="+", help="names of folders below it [default: all]")
+    parser.add_argument("--full", action="store_true")
+    arguments = parser.parse_args()
+    names = arguments.sets or sorted(path.parent.name for path in arguments.folder.glob("*/docs.jsonl"))
+    if arguments.full:
+        print("| set | run | recall@5 | recall@10 | MRR@10 | nDCG@10 | p50 ms | p95 ms |\n" + 8 * "|---" + "|")
+    else:
+        print("| set | vector | lexical | hybrid, RRF | hybrid, relative |\n|---|---|---|---|---|")
+    for name in names:
+        results = asyncio.run(run(arguments.folder / name))
+        if not arguments.full:
+            print(f"| {name} | {' | '.join(f'{item.ndcg_at_10:.4f}' for item in results)} |", flush=True)
+            continue
+        for item in results:
+            scores = (item.recall_at_5, item.recall_at_10, item.mrr_at_10, item.ndcg_at_10)
+            figures = " | ".join(f"{score:.4f}" for score in scores)
+            print(f"| {name} | {item.name} | {figures} | {item.p50_ms:.1f} | {item.p95_ms:.1f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
