@@ -532,8 +532,11 @@ class BlobStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A change that a dashboard may want to show at once. The interfaces give a Document or Job its JSON shape."""
+    """A change that a dashboard may want to show at once. The interfaces give a Document or Job its JSON shape.
 
-    id: int
+    Ids rise, also over restarts.
+    """
+
+    id: str
     kind: Literal["document", "job", "archive", "scan"]
     data: Document | Job | dict[str, Any]

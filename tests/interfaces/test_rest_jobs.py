@@ -1,5 +1,6 @@
 import asyncio
 import json
+import re
 from typing import Any
 
 import httpx2
@@ -9,6 +10,8 @@ from rest_kit import API, assert_error
 
 from mcp_knowledge.interfaces.rest.jobs import event_stream
 from mcp_knowledge.services.events import Events
+
+OLDEST = f"evt_{0:032x}"  # before every event
 
 
 async def test_jobs_tell_what_was_done(client: httpx2.AsyncClient) -> None:
@@ -73,10 +76,12 @@ async def test_a_stream_has_what_was_missed_then_what_comes_and_ends_with_the_se
     events = Events()
     for n in range(3):
         events.publish("job", {"n": n})
+    everything = events.follow(OLDEST)
+    first = await anext(everything)
     received: list[bytes] = []
 
     async def follow() -> None:
-        async for piece in event_stream(events, 1, heartbeat_s=60):
+        async for piece in event_stream(events, first.id, heartbeat_s=60):
             received.append(piece)
             if len(received) == 3:
                 events.publish("document", {"text": "two\nlines"})
@@ -85,13 +90,26 @@ async def test_a_stream_has_what_was_missed_then_what_comes_and_ends_with_the_se
 
     async with asyncio.timeout(10):
         await follow()
+    later = [event async for event in everything]
+    assert len({event.id for event in (first, *later)}) == 4
     assert received == [
         b"retry: 2000\n\n",
-        b'id: 2\nevent: job\ndata: {"n":1}\n\n',
-        b'id: 3\nevent: job\ndata: {"n":2}\n\n',
-        b'id: 4\nevent: document\ndata: {"text":"two\\nlines"}\n\n',
+        f'id: {later[0].id}\nevent: job\ndata: {{"n":1}}\n\n'.encode(),
+        f'id: {later[1].id}\nevent: job\ndata: {{"n":2}}\n\n'.encode(),
+        f'id: {later[2].id}\nevent: document\ndata: {{"text":"two\\nlines"}}\n\n'.encode(),
     ]
     assert events.reader_count == 0
+
+
+async def test_a_client_that_comes_back_after_a_restart_gets_what_the_new_process_has_to_tell() -> None:
+    before, after = Events(), Events()
+    for n in range(5):
+        before.publish("job", {"n": n})
+    reader = before.follow(OLDEST)
+    last = [await anext(reader) for _ in range(5)][-1]
+    after.publish("job", {"n": 5})
+    async with asyncio.timeout(10):
+        assert (await anext(after.follow(last.id))).data == {"n": 5}
 
 
 async def test_a_quiet_stream_gives_signs_of_life_and_lets_go_when_left() -> None:
@@ -110,6 +128,30 @@ async def test_a_stream_that_opens_after_the_end_ends_at_once() -> None:
     events.close()
     async with asyncio.timeout(10):
         assert [piece async for piece in event_stream(events, None, 60)] == [b"retry: 2000\n\n"]
+
+
+@pytest.mark.parametrize("address", [f"{API}/events", "/events"])
+def test_the_stream_answers_at_both_addresses_and_goes_on_after_an_event(server: Server, address: str) -> None:
+    def ids(last_id: str, enough: int) -> list[str]:
+        found: list[str] = []
+        headers = {"Last-Event-ID": last_id}
+        with httpx2.stream("GET", server.url + address, headers=headers, timeout=30) as answer:
+            assert answer.status_code == 200
+            assert answer.headers["content-type"] == "text/event-stream"
+            assert answer.headers["cache-control"] == "no-store"
+            for line in answer.iter_lines():
+                if line.startswith("id: "):
+                    found.append(line.removeprefix("id: "))
+                    if len(found) == enough:
+                        break
+        return found
+
+    server.add("event.txt", f"a text for {address}".encode())
+    first, second = ids(OLDEST, 2)
+    assert re.fullmatch(r"evt_[0-9a-f]{12}7[0-9a-f]{19}", first)
+    assert ids(first, 1) == [second]
+    assert server.request("HEAD", address).headers["content-type"] == "text/event-stream"
+    assert_error(server.request("POST", address), 405, "METHOD_NOT_ALLOWED")
 
 
 def test_a_running_server_streams_changes_and_still_stops_at_once(server: Server) -> None:

@@ -127,6 +127,7 @@ async def test_real_answers_are_as_documented(client: httpx2.AsyncClient) -> Non
         "metrics": [({}, {})],
         "systemStatus": [({}, {})],
         "followEvents": [],  # an endless answer; followed in the tests of jobs
+        "followEventsBrieflyAddressed": [],
     }
     operations = {
         operation["operationId"]: (method.upper(), path, operation)

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import AsyncIterator
 from typing import Any, Literal
 
-from mcp_knowledge.domain.documents import Document, Job
+from mcp_knowledge.domain.documents import Document, Job, new_id
 from mcp_knowledge.ports import Event
 
 EventKind = Literal["document", "job", "archive", "scan"]
@@ -17,7 +17,6 @@ class Events:
     """Publishes to every open reader and keeps the newest for readers that come back."""
 
     def __init__(self) -> None:
-        self._next_id = 1
         self._kept: deque[Event] = deque(maxlen=KEPT_EVENTS)
         self._readers: set[asyncio.Queue[Event | None]] = set()
         self._closed = False
@@ -29,8 +28,7 @@ class Events:
 
     def publish(self, kind: EventKind, data: Document | Job | dict[str, Any]) -> None:
         """Tell every reader. A Document or Job gets the JSON shape that REST shows from the interface that sends it."""
-        event = Event(self._next_id, kind, data)
-        self._next_id += 1
+        event = Event(new_id("evt"), kind, data)
         self._kept.append(event)
         for reader in list(self._readers):
             if reader.qsize() >= _WAITING_EVENTS:
@@ -39,8 +37,8 @@ class Events:
             else:
                 reader.put_nowait(event)
 
-    async def follow(self, last_id: int | None = None) -> AsyncIterator[Event]:
-        """Events from now on, after those since `last_id` that are still kept.
+    async def follow(self, last_id: str | None = None) -> AsyncIterator[Event]:
+        """Events from now on, after those since `last_id` that are still kept; it may come from a process before.
 
         Ends when the service closes or the reader is too slow.
         """

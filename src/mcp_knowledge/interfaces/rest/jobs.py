@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 from collections.abc import AsyncIterator
 
 from pydantic_core import to_json
@@ -21,8 +22,10 @@ from mcp_knowledge.services.events import Events
 HEARTBEAT_S = 15  # below the idle timeouts of common proxies (nginx: 60)
 MAX_EVENT_STREAMS = 100
 _EVENT_STREAM = "text/event-stream"
+_EVENT_ID = re.compile(r"evt_[0-9a-f]{32}")
 
 operations = Operations("Jobs")
+short_addresses = Operations("Jobs", prefix="")
 
 
 @operations.add(
@@ -77,18 +80,30 @@ async def retry_job(request: Request) -> Response:
 )
 async def follow_events(request: Request) -> Response:
     """A stream of changes."""
-    headers = {"Content-Type": _EVENT_STREAM, "X-Accel-Buffering": "no"}
+    headers = {"Content-Type": _EVENT_STREAM, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     if request.method == "HEAD":
         return Response(headers=headers)
     events = services(request).events
     if events.reader_count >= MAX_EVENT_STREAMS:
         raise KnowledgeError("SERVICE_UNAVAILABLE", "Too many clients follow events already.")
     last = request.headers.get("last-event-id", "")
-    last_id = int(last) if last.isascii() and last.isdecimal() and len(last) <= 18 else None
+    last_id = last if _EVENT_ID.fullmatch(last) else None
     return StreamingResponse(event_stream(events, last_id, HEARTBEAT_S), headers=headers)
 
 
-async def event_stream(events: Events, last_id: int | None, heartbeat_s: float) -> AsyncIterator[bytes]:
+@short_addresses.add(
+    "GET",
+    "/events",
+    "Follow changes, at a short address",
+    Answer(200, "The same stream as `/api/v1/events`.", media_type=_EVENT_STREAM),
+    errors=("SERVICE_UNAVAILABLE",),
+)
+async def follow_events_briefly_addressed(request: Request) -> Response:
+    """The same stream of changes."""
+    return await follow_events(request)
+
+
+async def event_stream(events: Events, last_id: str | None, heartbeat_s: float) -> AsyncIterator[bytes]:
     """Events in the Server-Sent Events format, with a comment whenever nothing happened for `heartbeat_s` seconds."""
     reader = events.follow(last_id)
     waiting = asyncio.ensure_future(anext(reader, None))

@@ -11,6 +11,7 @@ OPERATIONS: tuple[Operation, ...] = tuple(
         collections.operations,
         search.operations,
         jobs.operations,
+        jobs.short_addresses,
         service.operations,
         service.probes,
     )
