@@ -84,8 +84,18 @@ def test_then_the_last_hits_go_and_are_counted() -> None:
     assert all(item["content"] == long for item in hits)
 
 
+def test_metadata_as_large_as_an_answer_hides_no_hit() -> None:
+    hits, structured, size = answer([hit(1, metadata={"notes": "x" * 5000}), hit(2, metadata={"year": 2024})], 1_000)
+    assert size <= 1_000
+    assert [item["rank"] for item in hits] == [1, 2]
+    assert (hits[0]["metadata"], hits[0]["metadataOmitted"]) == ({}, True)
+    assert hits[1]["metadata"] == {"year": 2024}
+    assert "metadataOmitted" not in hits[1]
+    assert structured.keys() == {"hits"}
+
+
 def test_a_hit_that_can_never_fit_leaves_an_honest_empty_answer() -> None:
-    hits, structured, _ = answer([hit(1, metadata={"notes": "x" * 5000})], 1_000)
+    hits, structured, _ = answer([hit(1, own="x" * 5000)], 1_000)
     assert hits == []
     assert structured == {"hits": [], "truncated": True, "omittedHits": 1}
 

@@ -354,6 +354,33 @@ async def test_a_list_cursor_serves_its_own_query_only(modern: Mcp) -> None:
     assert await modern.failure("list_documents", status="deleted") == "INVALID_TOOL_ARGUMENTS"
 
 
+async def test_no_list_is_too_large_for_a_client_whatever_the_metadata(modern: Mcp) -> None:
+    rest, ceiling = modern.world.rest, modern.world.services.settings.max_mcp_result_chars
+    large = await add(rest, "large.txt", b"Metadata is heavy.", metadata=json.dumps({"blob": "x" * 65_000}))
+    half = await add(rest, "half.txt", b"Metadata is middling.", metadata=json.dumps({"blob": "y" * 28_000}))
+    all_ids = [item["id"] for item in (await rest.get("/api/v1/documents?limit=100")).json()["items"]]
+    for tool in ("list_documents", "list_document_catalog"):
+        items: list[dict[str, Any]] = []
+        arguments: dict[str, Any] = {}
+        while True:
+            page = await modern.structured(tool, **arguments)
+            assert len(await modern.text(tool, **arguments)) <= ceiling
+            items += page["items"]
+            if not page.get("nextCursor"):
+                break
+            arguments["cursor"] = page["nextCursor"]
+        found = {item["id"]: item for item in items}
+        assert len(found) == len(items)
+        assert found.keys() <= set(all_ids)
+        assert (found[large]["metadata"], found[large]["metadataOmitted"]) == ({}, True)
+        assert len(found[half]["metadata"]["blob"]) == 28_000
+        assert "metadataOmitted" not in found[half]
+    (hit,) = await modern.hits(query="heavy", mode="lexical")
+    assert (hit["documentId"], hit["metadataOmitted"]) == (large, True)
+    for document in (large, half):
+        await rest.delete(f"/api/v1/documents/{document}")
+
+
 async def test_collections_come_with_their_document_counts(mcp: Mcp) -> None:
     data = await mcp.structured("list_collections")
     assert [(item["name"], item["documentCount"]) for item in data["items"]] == [("Logbooks", 2)]

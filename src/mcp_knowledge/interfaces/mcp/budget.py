@@ -12,14 +12,31 @@ Json = dict[str, Any]
 _WORD_CHARS = 40  # text without a blank in so many characters is cut anywhere
 
 
-def fit_hits(hits: Sequence[Hit], shape: Callable[[Hit], Json], max_chars: int) -> tuple[list[Json], bool]:
+def without_bulk(item: Json, max_chars: int) -> Json:
+    """An item of an answer without metadata that would fill more than half of it; `metadataOmitted` then says so.
+
+    A document may have metadata as large as an answer. It must not hide the document itself, nor all that come after.
+
+    Args:
+        max_chars: of the whole answer.
+    """
+    if "metadata" not in item or 2 * len(compact_json(item["metadata"])) <= max_chars:
+        return item
+    return {**item, "metadata": {}, "metadataOmitted": True}
+
+
+def fit_hits(hits: Sequence[Hit], shape_hit: Callable[[Hit], Json], max_chars: int) -> tuple[list[Json], bool]:
     """Hits whose JSON array has at most `max_chars` characters, and whether anything had to go.
 
     Expansions shrink towards their hit first, all to the same reach; then the last hits go.
 
     Args:
-        shape: makes a hit's JSON.
+        shape_hit: makes a hit's JSON.
     """
+
+    def shape(hit: Hit) -> Json:
+        return without_bulk(shape_hit(hit), max_chars)
+
     whole = [shape(hit) for hit in hits]
     if _chars(whole) <= max_chars:
         return whole, False

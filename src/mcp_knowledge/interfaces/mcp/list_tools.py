@@ -8,6 +8,7 @@ from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces import wire
 from mcp_knowledge.interfaces.mcp import schemas
 from mcp_knowledge.interfaces.mcp.arguments import Arguments
+from mcp_knowledge.interfaces.mcp.budget import without_bulk
 from mcp_knowledge.interfaces.mcp.tool import Answer, Json, KnowledgeTool, structured
 from mcp_knowledge.ports import DocumentQuery, Position
 from mcp_knowledge.services import Services
@@ -148,10 +149,15 @@ async def _list_document_catalog(services: Services, arguments: Arguments) -> An
 
 
 async def _fitting(page: Callable[[int], Awaitable[Json]], limit: int, settings: Settings) -> Json:
-    """The page; when it is too much for a client, a shorter one, whose cursor leads to the rest."""
+    """The page; when it is too much for a client, a shorter one, whose cursor leads to the rest.
+
+    Metadata too large for a page with anything else is left out, so that one document at least always fits.
+    """
     limit = min(limit, settings.max_list_limit)
     while True:
         data = await page(limit)
+        if "items" in data:
+            data["items"] = [without_bulk(item, settings.max_mcp_result_chars) for item in data["items"]]
         if limit == 1 or len(compact_json(data)) <= settings.max_mcp_result_chars:
             return data
         limit //= 2

@@ -97,7 +97,9 @@ DOCUMENT = answer(
         "progress": NULLABLE_OBJECT,
         "createdAt": STRING,
         "updatedAt": STRING,
-    }
+        "metadataOmitted": BOOLEAN,
+    },
+    optional=("metadataOmitted",),
 )
 COLLECTION = answer(
     {
@@ -124,8 +126,9 @@ HIT = answer(
         "chunkRank": INTEGER,
         "matchingChunkCount": INTEGER,
         "matchedHeadings": STRINGS,
+        "metadataOmitted": BOOLEAN,
     },
-    optional=("chunkRank", "matchingChunkCount", "matchedHeadings"),
+    optional=("chunkRank", "matchingChunkCount", "matchedHeadings", "metadataOmitted"),
 )
 CATALOG_ITEM = answer(
     {
@@ -136,6 +139,7 @@ CATALOG_ITEM = answer(
         "metadata": OBJECT,
         "status": STRING,
         "updatedAt": STRING,
+        "metadataOmitted": BOOLEAN,
     },
-    optional=("id", "revisionId", "title", "sourcePath", "metadata", "status", "updatedAt"),
+    optional=("id", "revisionId", "title", "sourcePath", "metadata", "status", "updatedAt", "metadataOmitted"),
 )
