@@ -82,12 +82,12 @@ def test_everything_markdown_has_becomes_its_block() -> None:
     document = read(DOCUMENT, "handbook.md")
     assert [shape(block) for block in document.blocks] == [
         ("h1", "Getting started"),
-        ("paragraph", "A paragraph with bold, code, a link and a second line."),
+        ("paragraph", "A paragraph with bold, code, a link and\na second line."),
         ("h2", "Setext heading"),
-        ("list", ("one", "two continued", "  nested with x", "    deeper", "three\nsecond paragraph of three")),
+        ("list", ("one", "two\ncontinued", "  nested with x", "    deeper", "three\nsecond paragraph of three")),
         ("code python", "def f():\n    return 1"),
         ("code None", "indented code"),
-        ("quote", "Quoted text goes on.\n\n- with a list"),
+        ("quote", "Quoted text\ngoes on.\n\n- with a list"),
         ("table", (("Name", "Size"), (("a|b", "1"), ("c", "")))),
         ("image", "A red square"),
         ("paragraph", "More"),
@@ -126,9 +126,33 @@ def test_offsets_cover_the_source_lines_of_each_block() -> None:
         assert pieces[0] == "# Getting *started*"
         assert pieces[2] == "Setext heading\n--------------"
         assert pieces[3].startswith("- one\n") and pieces[3].endswith("second paragraph of three")
-        assert pieces[4] == "```python\ndef f():\n    return 1\n```"
+        assert pieces[4] == "def f():\n    return 1"
+        assert pieces[5] == "indented code"
         assert pieces[7].startswith("| Name") and pieces[7].endswith("|      |")
         assert pieces[11] == "7) seven\n8) eight"
+
+
+def test_lines_of_a_paragraph_stay_lines_so_that_text_and_offsets_are_those_of_the_source() -> None:
+    text = "每天备份数\n据库。\n\nA plain\nparagraph of\nthree lines."
+    first, second = blocks_of(text, "a.md")
+    assert shape(first)[1] == source_text(text, first) == "每天备份数\n据库。"
+    assert shape(second)[1] == source_text(text, second) == "A plain\nparagraph of\nthree lines."
+
+
+def test_code_stands_where_its_own_lines_are() -> None:
+    code = "def f():\n    return '`'\n\n\nf()"
+    for text in (
+        f"Before\n\n```py\n\n{code}\n```\nafter",
+        f"~~~~\n{code}\n~~~\n~~~~",
+        f"```\n{code}",
+    ):
+        block = next(block for block in blocks_of(text, "a.md") if isinstance(block, Code))
+        assert source_text(text, block) == block.text
+        assert block.text.startswith(code)
+    quoted = "> ```\n> one\n> two\n> ```"
+    (block,) = blocks_of(quoted, "a.md")
+    assert shape(block) == ("code None", "one\ntwo")
+    assert "> one\n> two" in source_text(quoted, block)
 
 
 def test_code_and_tables_inside_a_list_split_it_in_order() -> None:

@@ -76,7 +76,7 @@ class _Walk:
                 yield from self._paragraph(token)
             case "fence" | "code_block":
                 language = token.info.split()[0] if token.info.split() else None
-                yield Code(token.content, language, self._location(token))
+                yield Code(token.content, language, self._code_location(token))
             case "html_block":
                 yield from self._html(token)
             case "bullet_list_open" | "ordered_list_open":
@@ -175,6 +175,18 @@ class _Walk:
                 rows[-1].append(inline_text(token))
         return Table(tuple(rows[0]), tuple(map(tuple, rows[1:])), self._location(opening))
 
+    def _code_location(self, token: Token) -> SourceLocation:
+        """The code's own lines without the fences, if they stand there as they are; else (in quotes) the whole block."""
+        whole = self._location(token)
+        code = token.content.strip("\n").rstrip()
+        first = (token.map or [0])[0] + (token.type == "fence")
+        begin = self._starts[min(first, len(self._starts) - 1)]
+        for spelling in (code, code.replace("\n", "\r\n")):
+            at = self._text.find(spelling, begin, whole.char_end)
+            if code and at >= 0:
+                return SourceLocation(char_start=at, char_end=at + len(spelling))
+        return whole
+
     def _location(self, token: Token) -> SourceLocation:
         first, end = token.map or (0, 0)
         return self._lines(first, end)
@@ -189,15 +201,17 @@ class _Walk:
 
 
 def inline_text(token: Token) -> str:
-    """The reading text of an inline token: no markup, alternative text of pictures, line breaks only if hard."""
+    """The reading text of an inline token: no markup, alternative text of pictures, line breaks where the source has them.
+
+    A soft line break stays one: scripts without spaces would get a blank inside a word, and the text would no longer
+    be as long as its source, which tells where each part of it stands.
+    """
     parts: list[str] = []
     for child in token.children or ():
         match child.type:
             case "text" | "code_inline" | "image":
                 parts.append(child.content)
-            case "softbreak":
-                parts.append(" ")
-            case "hardbreak":
+            case "softbreak" | "hardbreak":
                 parts.append("\n")
             case "html_inline" if _BREAK.fullmatch(child.content):
                 parts.append("\n")
