@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 from parser_support import blocks_of, code_of, read, source_text
 
 from mcp_knowledge.adapters.parsers.finishing import MAX_BLOCK_CHARS, clean
-from mcp_knowledge.domain.blocks import Heading, Paragraph
+from mcp_knowledge.domain.blocks import Code, Heading, Paragraph
 from mcp_knowledge.errors import KnowledgeError
 
 
@@ -38,6 +38,16 @@ def test_a_log_without_blank_lines_is_cut_at_line_ends_with_exact_offsets() -> N
         assert isinstance(block, Paragraph)
         assert source_text(text, block) == block.text
         assert block.text.startswith("2024-") and block.text.endswith("useful")
+
+
+def test_a_large_block_is_cut_into_pieces_that_say_where_they_stand() -> None:
+    code = "\n".join(f"value_{number} = compute({number})" for number in range(1000))
+    text = f"```\n{code}\n```\n\n{'A sentence of prose without any line end. ' * 500}"
+    blocks = blocks_of(text, "a.md")
+    assert len(blocks) > 4
+    for block in blocks:
+        assert isinstance(block, Paragraph | Code)
+        assert source_text(text, block) == block.text
 
 
 def test_restructured_text_headings_get_levels_in_order_of_appearance() -> None:

@@ -1,6 +1,6 @@
 """Chunks: what they promise about their sizes, text, places and ids, with the real model's tokens."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import pytest
@@ -62,6 +62,48 @@ def test_a_short_document_is_one_chunk_with_its_text_as_it_stands() -> None:
     assert chunk.embedding_text == f"Document: Harbour\n\n{text}"
     assert chunk.heading_path == ()
     assert chunk.token_count == TOKENS.count_tokens([text])[0]
+
+
+def pieces_of(text: str, cuts: Sequence[tuple[int, int]], make: Callable[[str, SourceLocation], Block]) -> list[Block]:
+    """The text in blocks: a parser's cuts, each leaving out the characters from its first to its second place."""
+    starts = [0, *(end for _, end in cuts)]
+    ends = [*(start for start, _ in cuts), len(text)]
+    return [
+        make(text[start:end], SourceLocation(char_start=50 + start, char_end=50 + end))
+        for start, end in zip(starts, ends, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("line", [SENTENCE.strip() + "\n", SENTENCE, "每天备份数据库并验证恢复流程。"])
+def test_text_that_a_parser_cut_for_its_size_is_the_source_again(line: str) -> None:
+    text = (line * (6000 // len(line))).strip()
+    at = len(line) * (3000 // len(line))
+    gap = len(line) - len(line.strip())
+    chunks = chunks_of(*pieces_of(text, [(at - gap, at)], Paragraph))
+    assert len(chunks) > 5
+    for chunk in chunks:
+        start, end = chunk.location.char_start, chunk.location.char_end
+        assert start is not None and end is not None
+        assert chunk.content == text[start - 50 : end - 50]
+
+
+def test_code_that_a_parser_cut_for_its_size_is_the_source_again() -> None:
+    text = "\n".join(f"def function_{number}():\n    return {number}\n\n" for number in range(150))
+    at = text.index("def function_75")
+    chunks = chunks_of(*pieces_of(text.rstrip(), [(at - 3, at)], lambda piece, place: Code(piece, "python", place)))
+    assert len(chunks) > 5
+    for chunk in chunks:
+        start, end = chunk.location.char_start, chunk.location.char_end
+        assert start is not None and end is not None
+        assert chunk.content == text[start - 50 : end - 50]
+
+
+def test_paragraphs_with_a_blank_line_between_them_stay_apart() -> None:
+    text = f"{SENTENCE * 20}\n\n{SENTENCE}".strip()
+    at = text.index("\n")
+    whole = chunks_of(*pieces_of(text, [(at, at + 2)], Paragraph))
+    assert SENTENCE.strip() in whole[-1].content.split("\n\n")[-1]
+    assert "\n\n" in whole[-1].content
 
 
 def test_a_document_without_text_has_no_chunks() -> None:

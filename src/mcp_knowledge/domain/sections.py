@@ -4,6 +4,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal, Protocol
 
 from mcp_knowledge.domain.blocks import (
@@ -13,11 +14,14 @@ from mcp_knowledge.domain.blocks import (
     Image,
     ListBlock,
     PageBreak,
+    Paragraph,
     SourceLocation,
     Table,
 )
 
 PartKind = Literal["prose", "list", "table", "code", "heading"]
+_CUT_CHARACTERS = 1000  # a parser cuts only blocks that are longer, into pieces that are
+_CUT_BLANK_LINES = 3  # line ends that such a cut may leave out of code
 MAX_HEADING_CHARACTERS = 300  # a "heading" beyond that is running text; every chunk below would carry it
 BLOCK_GAP = "\n\n"
 CELL_GAP = " | "
@@ -115,7 +119,7 @@ def split_sections(blocks: Iterable[Block], tokens: Tokens, header_limit: int) -
     path: tuple[Heading, ...] = ()
     text = SectionText()
     untold: Heading | None = None  # a heading that no section has shown yet
-    for block in blocks:
+    for block in _mended(blocks):
         if isinstance(block, PageBreak):
             continue
         if isinstance(block, Heading) and len(block.text) <= MAX_HEADING_CHARACTERS:
@@ -199,6 +203,52 @@ def merge_locations(locations: Sequence[SourceLocation]) -> SourceLocation:
         char_start=min(starts, default=None),
         char_end=max(ends, default=None),
     )
+
+
+def _mended(blocks: Iterable[Block]) -> Iterator[Block]:
+    """The blocks, with those whole again that a parser cut only because they were long.
+
+    Their pieces stand in the source with nothing, or with the blank of the cut, between them.
+    """
+    run: list[Paragraph | Code] = []
+    for block in blocks:
+        if isinstance(block, Paragraph | Code):
+            if run and not _continues(run[-1], block):
+                yield _one(run)
+                run = []
+            run.append(block)
+            continue
+        if run:
+            yield _one(run)
+            run = []
+        yield block
+    if run:
+        yield _one(run)
+
+
+def _continues(before: Paragraph | Code, after: Paragraph | Code) -> bool:
+    if type(before) is not type(after) or len(before.text) < _CUT_CHARACTERS:
+        return False
+    if not (_exact(before.text, before.location) and _exact(after.text, after.location)):
+        return False
+    return 0 <= _gap(before, after) <= (_CUT_BLANK_LINES if isinstance(before, Code) else 1)
+
+
+def _gap(before: Block, after: Block) -> int:
+    assert before.location.char_end is not None and after.location.char_start is not None
+    return after.location.char_start - before.location.char_end
+
+
+def _one(run: Sequence[Paragraph | Code]) -> Block:
+    if len(run) == 1:
+        return run[0]
+    # What a cut left out: line ends of code; in prose a line end, or a blank where the text has no lines.
+    blank = "\n" if isinstance(run[0], Code) or any("\n" in block.text for block in run) else " "
+    texts = [run[0].text]
+    for before, after in pairwise(run):
+        texts += [blank * _gap(before, after), after.text]
+    location = replace(run[0].location, char_end=run[-1].location.char_end)
+    return replace(run[0], text="".join(texts), location=location)
 
 
 def _place(location: SourceLocation) -> tuple[int | None, str | None, str | None]:

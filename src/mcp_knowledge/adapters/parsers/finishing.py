@@ -16,6 +16,7 @@ from mcp_knowledge.domain.blocks import (
     PageBreak,
     Paragraph,
     Quote,
+    SourceLocation,
     Table,
 )
 from mcp_knowledge.errors import KnowledgeError
@@ -29,7 +30,7 @@ _MAX_TITLE_CHARS = 300
 _MAX_BLOCKS = 200_000  # a thick book has 10,000; files of one-letter lines must not fill the memory
 # Control characters become blanks, one for one, so that lengths and offsets stay; tabs and line ends are text.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
-_CUT = re.compile(r"(?<=[.!?。！？])\s|\n")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s|(?<=[。！？])\s?")
 
 
 def clean(text: str) -> str:
@@ -122,11 +123,18 @@ def _texts(block: Block) -> Iterable[str]:
 
 
 def _pieces(block: Block) -> Iterator[Block]:
-    """The block, or pieces of it below the size limit. Pieces keep the location of the whole."""
+    """The block, or pieces of it below the size limit.
+
+    A piece of text that stands in the source as it is has its own place; any other keeps the location of the whole.
+    """
     match block:
         case Paragraph() | Quote() | Code() if len(block.text) > MAX_BLOCK_CHARS:
-            for text in cut_text(block.text, MAX_BLOCK_CHARS):
-                yield replace(block, text=text.strip("\n") if isinstance(block, Code) else text.strip())
+            start = 0
+            for piece in cut_text(block.text, MAX_BLOCK_CHARS):
+                if text := piece.strip("\n" if isinstance(block, Code) else None):
+                    at = start + piece.index(text)
+                    yield replace(block, text=text, location=_place_of(block.text, block.location, at, at + len(text)))
+                start += len(piece)
         case ListBlock() if sum(map(len, block.items)) > MAX_BLOCK_CHARS:
             lines = [piece for item in block.items for piece in cut_text(item, MAX_BLOCK_CHARS)]
             for items in _groups(lines, len):
@@ -136,6 +144,14 @@ def _pieces(block: Block) -> Iterator[Block]:
                 yield replace(block, rows=rows)
         case _:
             yield block
+
+
+def _place_of(text: str, location: SourceLocation, start: int, end: int) -> SourceLocation:
+    """Where the characters from `start` to `end` of a block's text stand."""
+    first, last = location.char_start, location.char_end
+    if first is None or last is None or last - first != len(text):
+        return location
+    return replace(location, char_start=first + start, char_end=first + end)
 
 
 def _groups(items: Iterable[T], size: Callable[[T], int]) -> Iterator[tuple[T, ...]]:
@@ -151,12 +167,14 @@ def _groups(items: Iterable[T], size: Callable[[T], int]) -> Iterator[tuple[T, .
 
 
 def cut_text(text: str, limit: int) -> Iterator[str]:
-    """Consecutive pieces of at most `limit` characters that end after a sentence or line, else a word, if they can."""
+    """Consecutive pieces of at most `limit` characters; they end after a line, else a sentence or word, if they can."""
     start = 0
     while len(text) - start > limit:
         window = text[start : start + limit]
-        ends = [match.end() for match in _CUT.finditer(window, limit // 2)]
-        end = ends[-1] if ends else window.rfind(" ", limit // 2) + 1 or limit
+        end = window.rfind("\n", limit // 2) + 1
+        if not end:
+            ends = [match.end() for match in _SENTENCE_END.finditer(window, limit // 2)]
+            end = ends[-1] if ends else window.rfind(" ", limit // 2) + 1 or limit
         yield text[start : start + end]
         start += end
     yield text[start:]

@@ -176,7 +176,7 @@ class _Walk:
         return Table(tuple(rows[0]), tuple(map(tuple, rows[1:])), self._location(opening))
 
     def _code_location(self, token: Token) -> SourceLocation:
-        """The code's own lines without the fences, if they stand there as they are; else (in quotes) the whole block."""
+        """The code's own lines, without the fences, where they stand as they are; else (in quotes) the whole block."""
         whole = self._location(token)
         code = token.content.strip("\n").rstrip()
         first = (token.map or [0])[0] + (token.type == "fence")
@@ -201,7 +201,7 @@ class _Walk:
 
 
 def inline_text(token: Token) -> str:
-    """The reading text of an inline token: no markup, alternative text of pictures, line breaks where the source has them.
+    """The reading text of an inline token: no markup, alternative text of pictures, the line breaks of the source.
 
     A soft line break stays one: scripts without spaces would get a blank inside a word, and the text would no longer
     be as long as its source, which tells where each part of it stands.
