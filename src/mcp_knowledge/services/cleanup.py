@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 ORPHAN_AGE_MS = 15 * 60 * 1000
 # A job whose worker was killed runs again at once, without using up an attempt; but one that kills its worker every
 # time must end. After so many claims a job waits for its lease to run out, which counts as an attempt.
-_MAX_QUICK_CLAIMS = 12
+_MAX_QUICK_CLAIMS = 50
 _PAGE = 100
 
 

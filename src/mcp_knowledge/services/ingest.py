@@ -150,10 +150,9 @@ class IngestWorker:
                 await own
 
     async def _drained(self) -> bool:
-        if self._works:
-            return False
-        due = await self._queue.next_due_ms()
-        return due is None or due > time.time() * 1000 + _DRAIN_AHEAD_MS
+        async with self._claiming:  # a job that is being claimed is neither due nor among our works
+            due = await self._queue.next_due_ms()
+            return not self._works and (due is None or due > time.time() * 1000 + _DRAIN_AHEAD_MS)
 
     # Claiming and preparing
 
