@@ -276,6 +276,16 @@ def test_no_chunk_straddles_slides_sheets_or_chapters(other: SourceLocation) -> 
     assert [(chunk.content, chunk.location) for chunk in chunks] == [("Left.", first), ("Right.", other)]
 
 
+@pytest.mark.parametrize("title", ["Harbour rules", "harbour  rules", "Harbour " + "rules " * 100])
+def test_the_embedding_text_does_not_tell_a_title_twice(title: str) -> None:
+    top = Heading(1, " ".join(title.split()))
+    first, second = chunks_of(top, Paragraph(words(50)), Heading(2, "Tides"), Paragraph(words(50)), title=title)
+    assert "Section:" not in first.embedding_text
+    assert "\nSection: Tides\n" in second.embedding_text
+    (other,) = chunks_of(Heading(1, "Rules"), Paragraph("No ships."), title=title)
+    assert "\nSection: Rules\n" in other.embedding_text
+
+
 def test_the_embedding_text_names_document_and_section_and_fits_the_window() -> None:
     title, headings = words(80, "title"), [Heading(level, words(20, f"h{level}x")) for level in range(1, 7)]
     chunks = chunks_of(*headings, Paragraph(SENTENCE * 30), title=title)

@@ -287,6 +287,15 @@ async def test_vectors_of_another_model_are_not_searched_but_words_are(bench: Be
     assert len((await bench.search(mode="lexical")).hits) == 1
 
 
+@pytest.mark.parametrize(
+    ("query", "read"),
+    [("What is a pump?", "What is a pump"), ("¿Qué es?", "Qué es"), ("什么？！", "什么"), ("?!", "?!"), ("a.", "a.")],
+)
+async def test_the_model_reads_a_question_without_its_marks(bench: Bench, query: str, read: str) -> None:
+    await bench.search(query, mode="vector")
+    assert bench.embedder.queries == [read]
+
+
 async def test_the_limit_cuts_and_pools_are_never_smaller_than_it(bench: Bench) -> None:
     chunks = await bench.add(*(f"pump {number}" for number in range(70)))
     bench.vectors.ranking = found(*chunks)
