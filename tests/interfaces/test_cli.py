@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -9,6 +10,8 @@ from typing import Any
 
 import pytest
 from front_door import SETTING_NAMES, Server
+
+from mcp_knowledge.settings import MODEL_DIR
 
 POLICY = b"# Travel policy\n\nCosts above 500 EUR are approved by the head of finance. See form INV-0042.\n"
 NOTES = b"The canteen opens at noon.\n\nOn Fridays it closes early.\n"
@@ -192,6 +195,32 @@ def test_doctor_names_the_next_step_for_what_is_broken(tmp_path: Path) -> None:
 def test_doctor_is_content_with_a_good_installation(tmp_path: Path) -> None:
     checks = run_json(tmp_path / "data", "doctor")
     assert [check["name"] for check in checks if not check["ok"] and check["name"] != "port"] == []
+
+
+def test_another_model_refuses_to_mix_vectors_until_everything_is_embedded_again(tmp_path: Path) -> None:
+    data_dir, model = tmp_path / "data", tmp_path / "model"
+    (tmp_path / "policy.md").write_bytes(POLICY)
+    assert run(data_dir, "ingest", str(tmp_path / "policy.md")).returncode == 0
+    shutil.copytree(MODEL_DIR, model)
+    with (model / "model.onnx").open("ab") as file:
+        file.write(b"\x32\x04same")  # protobuf's doc_string: another file, the same numbers
+    other = {"EMBEDDING_MODEL_PATH": str(model)}
+
+    refused = run(data_dir, "search", "form INV-0042", **other)
+    assert refused.returncode == 1
+    assert "EMBEDDING_MISMATCH" in refused.stderr + refused.stdout
+    assert "INV-0042" in run(data_dir, "search", "INV-0042", "--mode", "lexical", **other).stdout
+    result = run(data_dir, "doctor", "--json", **other)
+    checks = {check["name"]: check for check in json.loads(result.stdout)}
+    assert result.returncode == 1
+    assert checks["model"]["ok"]
+    assert not checks["index"]["ok"]
+    assert "reindex --all" in checks["index"]["nextStep"]
+
+    assert run(data_dir, "reindex", "--all", **other).returncode == 0
+    assert "INV-0042" in run(data_dir, "search", "form INV-0042", **other).stdout
+    checks = {check["name"]: check for check in json.loads(run(data_dir, "doctor", "--json", **other).stdout)}
+    assert checks["index"]["ok"]
 
 
 def test_a_second_server_on_the_same_data_is_refused(server: Server) -> None:

@@ -95,7 +95,14 @@ async def _services(settings: Settings, storage_ok: bool) -> list[Check]:
             await parser.close()
         return f"the sandbox works ({parsed.parser_name} {parsed.parser_version})"
 
-    return [
+    async def index() -> str:
+        async with open_services(settings) as services:
+            _, healthy = await services.status.ready()
+        if not healthy["embedding"]:
+            raise KnowledgeError("EMBEDDING_MISMATCH")
+        return "its vectors are this model's"
+
+    checks = [
         await _attempt(
             "database", database, "If the file is damaged, restore a backup or move it away and ingest again."
         ),
@@ -104,6 +111,9 @@ async def _services(settings: Settings, storage_ok: bool) -> list[Check]:
         ),
         await _attempt("parsers", parsers, "Install again; parsers run as subprocesses, which this system must allow."),
     ]
+    if all(check.ok for check in checks if check.name in ("database", "model")):
+        checks.append(await _attempt("index", index, "Run 'mcp-knowledge reindex --all'; lexical search works."))
+    return checks
 
 
 async def _attempt(name: str, try_it: Callable[[], Awaitable[str]], next_step: str) -> Check:
