@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 from contract_kit import DIMENSIONS, Backend, Clock
 
-from mcp_knowledge.adapters.sqlite import collections, documents, indexing, job_rows, jobs, listing, revisions
+from mcp_knowledge.adapters.sqlite import collections, documents, figures, indexing, job_rows, jobs, revisions
 from mcp_knowledge.adapters.sqlite.connection import Database
 from mcp_knowledge.adapters.sqlite.drivers import DriverName
 from mcp_knowledge.adapters.sqlite.jobs import SqliteJobQueue
@@ -18,7 +18,7 @@ from mcp_knowledge.adapters.sqlite.vectors import SqliteVectorIndex
 from mcp_knowledge.domain.documents import now_ms
 
 BACK_ENDS = ("sqlite", "libsql")
-_TELLING_THE_TIME = (collections, documents, indexing, job_rows, jobs, listing, revisions)
+_TELLING_THE_TIME = (collections, documents, figures, indexing, job_rows, jobs, revisions)
 
 
 @asynccontextmanager

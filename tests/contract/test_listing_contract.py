@@ -154,6 +154,30 @@ async def test_counts_tell_the_state_of_everything(backend: Backend) -> None:
     assert (await backend.store.counts([stale])).active_workers == 0
 
 
+async def test_counts_follow_every_step_of_a_document_and_its_jobs(backend: Backend) -> None:
+    async def seen() -> tuple[dict[str, int], dict[str, int], int]:
+        counts = await backend.store.counts([VERSIONS])
+        documents = {str(status): number for status, number in counts.documents.items() if number}
+        jobs = {str(status): number for status, number in counts.jobs.items() if number}
+        return documents, jobs, counts.chunks
+
+    assert await seen() == ({}, {}, 0)
+    document = await add(backend, "one", "two")
+    assert await seen() == ({"ready": 1}, {"completed": 1}, 2)
+    await backend.store.reindex_document(document.id)
+    assert await seen() == ({"ready": 1}, {"completed": 1, "queued": 1}, 2)
+    job = await claim_one(backend)
+    assert await seen() == ({"ready": 1}, {"completed": 1, "running": 1}, 2)
+    await backend.queue.fail(job, "INGESTION_FAILED", "No.", 1000)
+    assert await seen() == ({"ready": 1}, {"completed": 1, "retrying": 1}, 2)
+    await backend.store.delete_document(document.id)
+    assert await seen() == ({"deleting": 1}, {"completed": 1, "cancelled": 1, "queued": 1}, 0)
+    await backend.store.finish_delete(await claim_one(backend))
+    assert await seen() == ({"deleted": 1}, {"completed": 2, "cancelled": 1}, 0)
+    await backend.store.purge_documents()
+    assert await seen() == ({}, {}, 0)
+
+
 async def test_documents_made_with_versions_that_are_not_current_are_stale(backend: Backend) -> None:
     await add(backend)
     other_parser = VERSIONS.__class__(

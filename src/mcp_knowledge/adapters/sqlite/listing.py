@@ -1,15 +1,13 @@
-"""Pages of documents, and the figures of the status page."""
+"""Pages of documents."""
 
-from collections.abc import Sequence
-from dataclasses import astuple
 from typing import Any
 
 from mcp_knowledge.adapters.sqlite import documents
 from mcp_knowledge.adapters.sqlite.drivers import Connection
 from mcp_knowledge.adapters.sqlite.scope import filters_sql
-from mcp_knowledge.adapters.sqlite.sql import GONE, first_row, fold_key, json_list
-from mcp_knowledge.domain.documents import DOCUMENT_STATUSES, JOB_STATUSES, Document, IndexVersions, now_ms
-from mcp_knowledge.ports import Counts, DocumentQuery, DocumentSort
+from mcp_knowledge.adapters.sqlite.sql import GONE, fold_key, json_list
+from mcp_knowledge.domain.documents import Document
+from mcp_knowledge.ports import DocumentQuery, DocumentSort
 
 _SORT_COLUMNS: dict[DocumentSort, str] = {
     "createdAt": "d.created_at_ms",
@@ -50,42 +48,3 @@ def _conditions(query: DocumentQuery) -> tuple[list[str], list[Any]]:
         conditions.append(f"({sql})")
         params += values
     return conditions, params
-
-
-def counts(connection: Connection, current: Sequence[IndexVersions]) -> Counts:
-    """Documents and jobs by state, failures by code, chunks, stale documents and workers at work."""
-    by_status: dict[str, int] = dict(connection.execute("SELECT status, count(*) FROM documents GROUP BY status"))
-    jobs: dict[str, int] = dict(connection.execute("SELECT status, count(*) FROM jobs GROUP BY status"))
-    failed = connection.execute(
-        """SELECT substr(latest_error, 1, instr(latest_error, ':') - 1) AS code, count(*)
-           FROM documents WHERE status = 'failed' GROUP BY code ORDER BY code"""
-    )
-    workers = "SELECT count(DISTINCT worker) FROM jobs WHERE status = 'running' AND visible_at_ms > ?"
-    return Counts(
-        documents={status: by_status.get(status, 0) for status in DOCUMENT_STATUSES},
-        failed_by_code=dict(failed),
-        jobs={status: jobs.get(status, 0) for status in JOB_STATUSES},
-        chunks=_number(connection, "SELECT sum(chunk_count) FROM documents WHERE searchable = 1"),
-        stale_documents=_stale_documents(connection, current),
-        active_workers=_number(connection, workers, now_ms()),
-    )
-
-
-def _stale_documents(connection: Connection, current: Sequence[IndexVersions]) -> int:
-    """Documents whose current revision was made with versions that are none of `current` (one for each parser)."""
-    if not current:
-        return 0
-    rows = ", ".join(["(?, ?, ?, ?, ?, ?, ?)"] * len(current))
-    return _number(
-        connection,
-        f"""SELECT count(*) FROM documents d JOIN revisions r ON r.revision_no = d.current_revision_no
-            JOIN index_versions v ON v.version_no = r.version_no
-            WHERE d.searchable = 1 AND (v.parser_name, v.parser_version, v.chunker_name, v.chunker_version,
-                v.embedding_model, v.embedding_dimensions, v.embedding_version) NOT IN (VALUES {rows})""",
-        *(value for versions in current for value in astuple(versions)),
-    )
-
-
-def _number(connection: Connection, sql: str, *params: Any) -> int:
-    row = first_row(connection, sql, params)
-    return (row[0] if row else 0) or 0

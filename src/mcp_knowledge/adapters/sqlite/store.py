@@ -3,8 +3,19 @@
 import asyncio
 from collections.abc import Iterable, Sequence
 
-from mcp_knowledge.adapters.sqlite import chunks, collections, content, documents, indexing, listing, revisions, sql
+from mcp_knowledge.adapters.sqlite import (
+    chunks,
+    collections,
+    content,
+    documents,
+    figures,
+    indexing,
+    listing,
+    revisions,
+    sql,
+)
 from mcp_knowledge.adapters.sqlite.connection import Database
+from mcp_knowledge.adapters.sqlite.drivers import Connection
 from mcp_knowledge.domain.blocks import NormalizedDocument
 from mcp_knowledge.domain.documents import (
     Collection,
@@ -38,6 +49,7 @@ class SqliteStore:
         self._database = database
         self._read = database.read
         self._write = database.write
+        self._document_figures: figures.DocumentFigures | None = None
 
     async def health(self) -> StoreHealth:
         """Whether the file answers."""
@@ -51,7 +63,14 @@ class SqliteStore:
 
     async def counts(self, current: Sequence[IndexVersions]) -> Counts:
         """The figures of the status page."""
-        return await self._read(lambda c: listing.counts(c, current))
+        known = self._document_figures
+
+        def read(connection: Connection) -> tuple[figures.DocumentFigures, Counts]:
+            found = figures.document_figures(connection, current, known)
+            return found, figures.counts(connection, found)
+
+        self._document_figures, counts = await self._read(read)
+        return counts
 
     async def generation(self) -> int:
         """The corpus generation."""
