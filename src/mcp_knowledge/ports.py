@@ -214,7 +214,7 @@ class Store(Protocol):
 
     # Documents
     async def find_by_sha256(self, sha256: str) -> Document | None:
-        """The live document (not deleting or deleted) whose newest revision has these bytes."""
+        """The live document (not deleting or deleted) that shows these bytes, or will when its job is done."""
         ...
 
     async def create_document(self, new: NewDocument) -> tuple[Document, bool]:

@@ -83,12 +83,19 @@ async def test_uploads_of_the_same_bytes_at_once_make_one_document(backend: Back
     assert [duplicate for _, duplicate in results].count(False) == 1
 
 
-async def test_only_the_newest_revision_counts_as_a_documents_bytes(backend: Backend) -> None:
+async def test_a_documents_bytes_are_those_in_the_making_and_after_a_failure_those_that_show(backend: Backend) -> None:
     document = await add(backend, "text")
-    await backend.store.create_revision(new_revision(document, "second"))
+    second = new_revision(document, "second")
+    await backend.store.create_revision(second)
 
     assert await backend.store.find_by_sha256(document.sha256) is None
-    found = await backend.store.find_by_sha256(new_revision(document, "second").sha256)
+    found = await backend.store.find_by_sha256(second.sha256)
+    assert found is not None and found.id == document.id
+
+    await backend.queue.fail(await claim_one(backend), "DOCUMENT_EMPTY", "No.", None)
+
+    assert await backend.store.find_by_sha256(second.sha256) is None
+    found = await backend.store.find_by_sha256(document.sha256)
     assert found is not None and found.id == document.id
 
 

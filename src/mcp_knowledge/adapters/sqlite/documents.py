@@ -67,16 +67,18 @@ def get_documents(connection: Connection, document_ids: list[str]) -> dict[str, 
 
 
 def find_by_sha256(connection: Connection, sha256: str) -> Document | None:
-    """The oldest live document whose newest revision has these bytes.
+    """The oldest live document that shows these bytes, or will when its job is done.
 
     CROSS JOIN makes SQLite begin with the hash: left alone it walks all documents to serve the min().
     """
     row = first_row(
         connection,
         f"""{SELECT} WHERE d.document_no = (
-                SELECT min(x.document_no) FROM revisions s CROSS JOIN documents x
-                    ON x.document_no = s.document_no AND x.newest_revision_no = s.revision_no
-                WHERE s.sha256 = ? AND x.status NOT IN {GONE})""",
+                SELECT min(x.document_no) FROM revisions s CROSS JOIN documents x ON x.document_no = s.document_no
+                WHERE s.sha256 = ? AND x.status NOT IN {GONE} AND s.revision_no = CASE
+                    WHEN x.current_revision_no IS NULL OR EXISTS (
+                        SELECT 1 FROM jobs a WHERE a.document_no = x.document_no AND a.status IN {ACTIVE})
+                    THEN x.newest_revision_no ELSE x.current_revision_no END)""",
         (bytes.fromhex(sha256),),
     )
     return document_from(row) if row else None
