@@ -1,6 +1,6 @@
 import httpx2
 import pytest
-from front_door import add
+from front_door import add, wait_finished
 from hypothesis import given
 from hypothesis import strategies as st
 from rest_kit import API, assert_error, upload
@@ -19,6 +19,8 @@ CONTENT = b"0123456789"
         ("bytes=7-", 206, b"789", "bytes 7-9/10"),
         ("bytes=-2", 206, b"89", "bytes 8-9/10"),
         ("bytes=5-500", 206, b"56789", "bytes 5-9/10"),
+        (f"bytes={'9' * 40}-", 416, b"", "bytes */10"),
+        ("Bytes=0-3", 206, b"0123", "bytes 0-3/10"),
         ("bytes=0-", 200, CONTENT, None),
         ("bytes=-500", 200, CONTENT, None),
         ("bytes=10-", 416, b"", "bytes */10"),
@@ -27,7 +29,7 @@ CONTENT = b"0123456789"
         ("bytes=0-1,3-4", 200, CONTENT, None),
         ("lines=0-1", 200, CONTENT, None),
         ("bytes=-", 200, CONTENT, None),
-        ("bytes=1-99999999999999999999999999", 200, CONTENT, None),
+        ("bytes=1-99999999999999999999999999", 206, CONTENT[1:], "bytes 1-9/10"),
     ],
 )
 async def test_an_original_comes_whole_or_in_the_part_asked_for(
@@ -48,6 +50,22 @@ async def test_an_original_comes_whole_or_in_the_part_asked_for(
         assert head.status_code == status
         assert head.content == b""
         assert head.headers["content-length"] == str(len(content))
+
+
+async def test_a_download_goes_on_only_with_the_bytes_that_it_began_with(client: httpx2.AsyncClient) -> None:
+    document = await add(client, "a.txt", CONTENT)
+    file = f"{DOCUMENTS}/{document['id']}/file"
+    begun = (await client.get(file)).headers["etag"]
+    rest = {"Range": "bytes=5-", "If-Range": begun}
+    assert (await client.get(file, headers=rest)).status_code == 206
+
+    revision = {"file": ("a.txt", b"quite another text")}
+    await client.post(f"{DOCUMENTS}/{document['id']}/revisions", files=revision)
+    await wait_finished(client, document["id"])
+    whole = await client.get(file, headers=rest)
+    assert (whole.status_code, whole.content) == (200, b"quite another text")
+    dated = {"Range": "bytes=5-", "If-Range": "Sun, 06 Nov 1994 08:49:37 GMT"}
+    assert (await client.get(file, headers=dated)).status_code == 200
 
 
 @given(st.text(max_size=30), st.integers(1, 1000))

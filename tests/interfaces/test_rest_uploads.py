@@ -1,13 +1,14 @@
 import asyncio
 import hashlib
 import json
+import resource
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
-from front_door import running_client
+from front_door import add, running_client, wait_finished
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -46,6 +47,18 @@ async def test_the_same_bytes_again_answer_with_the_first_document(client: httpx
     assert answer.json()["id"] == first["id"]
     assert answer.json()["duplicate"] is True
     assert len((await client.get(DOCUMENTS)).json()["items"]) == 1
+
+
+async def test_after_a_failed_revision_the_bytes_that_still_show_are_the_documents(client: httpx2.AsyncClient) -> None:
+    document = await add(client, "one.txt", b"bytes that stay")
+    bad = {"file": ("one.pdf", b"this is no PDF\x00\x01\x02")}
+    assert (await client.post(f"{DOCUMENTS}/{document['id']}/revisions", files=bad)).status_code == 202
+    assert (await wait_finished(client, document["id"]))["latestError"] is not None
+
+    again = await client.post(DOCUMENTS, files={"file": ("two.txt", b"bytes that stay")})
+    assert (again.status_code, again.json()["id"]) == (200, document["id"])
+    other = await client.post(DOCUMENTS, files=bad)
+    assert (other.status_code, other.json()["duplicate"]) == (202, False)
 
 
 async def test_a_deleted_document_is_no_duplicate(client: httpx2.AsyncClient) -> None:
@@ -343,6 +356,23 @@ def test_any_disposition_is_read_without_failing(header: bytes) -> None:
 
 def originals(settings: Settings) -> list[Path]:
     return [path for path in settings.blobs_path.rglob("rev_*") if path.is_file()]
+
+
+async def test_a_full_disk_is_told_as_such_and_leaves_nothing_behind(
+    client: httpx2.AsyncClient, settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    await add(client, "first.txt", b"a text from better days")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024 * 1024, hard))  # no file may grow beyond, as if the disk were full
+    try:
+        answer = await client.post(DOCUMENTS, files={"file": ("large.txt", b"large text " * 200_000)})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert_error(answer, 503, "SERVICE_UNAVAILABLE")
+    assert "OSError" in caplog.text  # the cause
+    assert list((settings.blobs_path / "uploads").iterdir()) == []
+    assert len((await client.get(DOCUMENTS)).json()["items"]) == 1
+    assert (await add(client, "large.txt", b"large text " * 2000))["status"] == "ready"
 
 
 async def test_a_duplicate_keeps_no_second_original(client: httpx2.AsyncClient, settings: Settings) -> None:

@@ -16,7 +16,7 @@ from mcp_knowledge.interfaces.rest.responses import json_response
 
 operations = Operations("Content")
 
-_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
+_RANGE = re.compile(r"bytes=(\d{0,100})-(\d{0,100})", re.ASCII | re.IGNORECASE)
 
 
 @operations.add(
@@ -34,14 +34,17 @@ async def download_original(request: Request) -> Response:
     original = await library.original(request.path_params["document_id"])
     revision = original.revision
     size = revision.size_bytes
+    etag = f'"{revision.sha256}"'
     headers = {
         "Content-Type": revision.mime_type,  # set here, so that no charset is added that we do not know
         "Content-Disposition": attachment(revision.original_filename),
         "Accept-Ranges": "bytes",
-        "ETag": f'"{revision.sha256}"',
+        "ETag": etag,
         "Content-Security-Policy": "default-src 'none'; sandbox",
     }
-    part = byte_range(request.headers.get("range"), size)
+    # A client that goes on with a download must not get the rest of another revision (RFC 9110 section 13.1.5).
+    same = request.headers.get("if-range", etag).strip() == etag
+    part = byte_range(request.headers.get("range") if same else None, size)
     if part is None:
         return Response(status_code=416, headers={"Content-Range": f"bytes */{size}"})
     start, end = part

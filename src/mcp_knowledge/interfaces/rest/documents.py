@@ -22,7 +22,7 @@ _SORTS: dict[str, DocumentSort] = {
     "title": "title",
     "sizeBytes": "sizeBytes",
 }
-_UPLOAD_ERRORS = ("INVALID_UPLOAD", "PAYLOAD_TOO_LARGE", "DOCUMENT_UNSUPPORTED_FORMAT")
+_UPLOAD_ERRORS = ("INVALID_UPLOAD", "PAYLOAD_TOO_LARGE", "DOCUMENT_UNSUPPORTED_FORMAT", "SERVICE_UNAVAILABLE")
 
 
 @operations.add(

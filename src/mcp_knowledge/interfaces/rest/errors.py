@@ -52,7 +52,7 @@ def log_failure(error: Exception) -> None:
 async def handle_error(request: Request, error: Exception) -> Response:
     """The one exception handler of the application: the envelope, or a page for a person who followed a link."""
     known = as_knowledge_error(error)
-    if known.status >= 500 and known.code != "SERVICE_UNAVAILABLE":
+    if known.status >= 500 and (known.code != "SERVICE_UNAVAILABLE" or known.__cause__ is not None):
         log_failure(error)
     if wants_page(request):
         return error_page(request, known)

@@ -4,6 +4,8 @@ import asyncio
 import hashlib
 import re
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -43,7 +45,8 @@ async def receive_upload(request: Request, library: Library, max_bytes: int) -> 
 
     Raises:
         ClientDisconnect: the client went away; nothing is left behind, as after every error.
-        KnowledgeError: INVALID_UPLOAD, INVALID_METADATA, PAYLOAD_TOO_LARGE, DOCUMENT_UNSUPPORTED_FORMAT.
+        KnowledgeError: INVALID_UPLOAD, INVALID_METADATA, PAYLOAD_TOO_LARGE, DOCUMENT_UNSUPPORTED_FORMAT, and
+            SERVICE_UNAVAILABLE when the disk is full.
     """
     boundary = _boundary(request)
     most = max_bytes + _FORM_OVERHEAD_BYTES
@@ -198,8 +201,9 @@ class _Receiver:
         self._library.check_extension(filename)
         self._filename = filename
         self._in_file = True
-        self._path = self._library.upload_dir() / f"{secrets.token_hex(16)}.upload"
-        self._target = self._path.open("xb", buffering=0)
+        with _storing():
+            self._path = self._library.upload_dir() / f"{secrets.token_hex(16)}.upload"
+            self._target = self._path.open("xb", buffering=0)
 
     def _part_data(self, data: bytes, start: int, end: int) -> None:
         if self._in_file:
@@ -220,11 +224,19 @@ class _Receiver:
     def _write(self) -> None:
         assert self._target is not None
         self._hash.update(self._buffer)
-        with memoryview(self._buffer) as view:
+        with _storing(), memoryview(self._buffer) as view:
             done = 0
             while done < len(view):
                 done += self._target.write(view[done:])
         self._buffer = bytearray()
+
+
+@contextmanager
+def _storing() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise KnowledgeError("SERVICE_UNAVAILABLE", "The file could not be stored. The disk may be full.") from error
 
 
 def read_disposition(header: bytes) -> tuple[str | None, str | None]:
