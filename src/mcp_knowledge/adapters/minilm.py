@@ -31,6 +31,7 @@ QUERY_THREADS = 2
 # Rows x longest row of one call. Larger calls are no faster (measured from 128 to 1,024 tokens) and hold more memory.
 CALL_TOKENS = 256
 _TRIP_TEXTS = 32  # most texts that one trip to a thread takes along
+_COUNTED_TEXTS = 256  # encodings in memory at a time
 _FEW_TEXTS = 4  # fewer than twice as many are not worth a second thread
 _PASSAGE_NICENESS = 5  # of 19; below searches and the event loop, above nothing
 _REMEMBERED_QUERIES = 256  # paging, another mode or an explanation ask for the same words again
@@ -78,7 +79,10 @@ class MiniLmEmbedder:
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Model tokens of each text, special tokens excluded."""
-        return [len(encoding) for encoding in self._encode(texts, special=False)]
+        counts: list[int] = []
+        for first in range(0, len(texts), _COUNTED_TEXTS):  # an encoding is some 200 bytes a token
+            counts += map(len, self._encode(texts[first : first + _COUNTED_TEXTS], special=False))
+        return counts
 
     def token_offsets(self, text: str) -> list[tuple[int, int]]:
         """Character span of each model token, special tokens excluded."""
