@@ -20,7 +20,7 @@ from mcp_knowledge.errors import StartupError
 from mcp_knowledge.interfaces.protocol import JsonErrorProtocol
 from mcp_knowledge.settings import Settings
 
-GRACEFUL_SHUTDOWN_S = 10
+GRACEFUL_SHUTDOWN_S = 7  # for requests under way, while the worker ends too; all within 10 seconds
 _BACKLOG = 1024
 
 
@@ -121,11 +121,19 @@ def serve(app: FastAPI, settings: Settings, announce: Callable[[str], None]) -> 
             server_header=False,
             timeout_graceful_shutdown=GRACEFUL_SHUTDOWN_S,
         )
-        server = _Server(config, on_listening, lambda: app.state.services.events.close())
 
         async def run() -> None:
             async with app.router.lifespan_context(app):
-                await server.serve(sockets=[listener])
+                services, loop = app.state.services, asyncio.get_running_loop()
+                stopping: list[asyncio.Task[None]] = []
+
+                def on_stop() -> None:
+                    services.events.close()
+                    # Now, not after the last request: a client that never finishes must not cost the worker time.
+                    loop.call_soon_threadsafe(lambda: stopping.append(asyncio.create_task(services.worker.stop())))
+
+                await _Server(config, on_listening, on_stop).serve(sockets=[listener])
+                await asyncio.gather(*stopping)
 
         try:
             with _signals_end_only_the_server(), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
