@@ -322,7 +322,7 @@ def evaluate(
 
 @cli.command()
 def doctor(context: typer.Context, as_json: AsJson = False) -> None:
-    """Check database, storage, model, parsers and port; each fault names the next step. Exit code 1 when one fails."""
+    """Check disk, port, database, model, parsers and index; faults name the next step. Exit code 1 when one fails."""
     from mcp_knowledge.interfaces.cli.doctor import examine
 
     checks = examine(settings_of(context))
