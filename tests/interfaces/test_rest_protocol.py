@@ -66,3 +66,40 @@ def test_unusual_requests_get_a_proper_answer(server: Server, head: bytes, statu
         assert b"\r\nx-request-id: mine\r\n" in answer
     if head.startswith(b"HEAD"):
         assert answer.endswith(b"\r\n\r\n")
+
+
+@pytest.mark.parametrize(
+    ("start", "piece"),
+    [
+        (b"GET /", b"a" * 4096),
+        (b"GET /health HTTP/1.1\r\nHost: localhost\r\nX-Long: ", b"a" * 4096),
+        (b"GET /health HTTP/1.1\r\nHost: localhost\r\n", b"X-Many: b\r\n" * 400),
+        (
+            b"POST /api/v1/search HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n",
+            b"X-Trailer: b\r\n" * 400,
+        ),
+        (
+            b"POST /api/v1/search HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n2;extension=",
+            b"a" * 4096,
+        ),
+    ],
+    ids=["address", "one header", "many headers", "trailers", "chunk extension"],
+)
+def test_a_head_that_never_ends_is_cut_off(server: Server, start: bytes, piece: bytes) -> None:
+    port = int(server.url.rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+        connection.sendall(start)
+        with pytest.raises(OSError, match=r"reset|[Bb]roken pipe"):
+            for _ in range(4096):  # 16 MiB and more, beyond what the sockets' buffers take
+                connection.sendall(piece)
+    assert server.request("GET", "/health").status_code == 200
+
+
+def test_a_head_beyond_the_limit_is_refused_and_one_below_it_is_not(server: Server) -> None:
+    for size, expected in ((60_000, "HTTP/1.1 200 OK"), (66_000, "HTTP/1.1 400 Bad Request")):
+        lines = b"Host: localhost\r\nConnection: close\r\nX-Long: " + b"a" * size
+        status, _, body = exchange(server, b"GET /health HTTP/1.1\r\n" + lines + b"\r\n\r\n")
+        assert status == expected
+    error = json.loads(body)["error"]
+    assert error["code"] == "INVALID_REQUEST"
+    assert "65,536 bytes" in error["message"]
