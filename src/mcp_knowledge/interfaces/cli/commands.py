@@ -58,13 +58,16 @@ def settings_of(context: typer.Context, **overrides: Any) -> Settings:
 
 def with_services(settings: Settings, use: Callable[[Services], Awaitable[T]]) -> T:
     """Open the services on the data directory (no server, no worker loop), use them, close them."""
+    import uvloop
+
     from mcp_knowledge.app import open_services
 
     async def run() -> T:
         async with open_services(settings) as services:
             return await use(services)
 
-    return asyncio.run(run())
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(run())
 
 
 @cli.command()
