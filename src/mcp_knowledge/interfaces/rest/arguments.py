@@ -15,6 +15,7 @@ from mcp_knowledge.domain.documents import Metadata
 from mcp_knowledge.errors import KnowledgeError
 
 MAX_JSON_BYTES = 1024 * 1024
+_LARGE_JSON_BYTES = 64 * 1024  # reading more than this takes long enough to leave the event loop for
 MAX_METADATA_BYTES = 64 * 1024
 MAX_METADATA_DEPTH = 64
 BODY_IDLE_TIMEOUT_S = 60
@@ -94,7 +95,10 @@ async def read_json(request: Request) -> dict[str, Any]:
         body += piece
         if len(body) > MAX_JSON_BYTES:
             raise too_large
-    data = parse_json(bytes(body), "INVALID_JSON")
+    if len(body) <= _LARGE_JSON_BYTES:
+        data = parse_json(bytes(body), "INVALID_JSON")
+    else:
+        data = await asyncio.to_thread(parse_json, bytes(body), "INVALID_JSON")
     if not isinstance(data, dict):
         raise KnowledgeError("INVALID_REQUEST", "The request body must be a JSON object.")
     return data

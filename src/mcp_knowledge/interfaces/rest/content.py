@@ -12,7 +12,7 @@ from mcp_knowledge.interfaces.rest import schemas
 from mcp_knowledge.interfaces.rest.arguments import read_query
 from mcp_knowledge.interfaces.rest.context import Paging, services
 from mcp_knowledge.interfaces.rest.operations import Answer, Operations
-from mcp_knowledge.interfaces.rest.responses import json_response
+from mcp_knowledge.interfaces.rest.responses import json_response, large_json_response
 
 operations = Operations("Content")
 
@@ -103,7 +103,7 @@ def attachment(filename: str) -> str:
 async def get_normalized(request: Request) -> Response:
     """The normalized document."""
     normalized = await services(request).library.normalized(request.path_params["document_id"])
-    return json_response(wire.normalized(normalized))
+    return await large_json_response(lambda: wire.normalized(normalized))
 
 
 @operations.add(

@@ -13,7 +13,7 @@ from mcp_knowledge.interfaces.rest import schemas
 from mcp_knowledge.interfaces.rest.arguments import clamp, read_json, shown
 from mcp_knowledge.interfaces.rest.context import services
 from mcp_knowledge.interfaces.rest.operations import Answer, Operations
-from mcp_knowledge.interfaces.rest.responses import json_response
+from mcp_knowledge.interfaces.rest.responses import json_response, large_json_response
 from mcp_knowledge.services import Services
 from mcp_knowledge.services.search_request import search_request
 
@@ -50,7 +50,7 @@ _ARGUMENTS = {
 async def search(request: Request) -> Response:
     """Hits for a query."""
     result = await _run(services(request), await read_json(request))
-    return json_response(wire.search_result(result, result.request.explain))
+    return await _answer(result, result.request.explain)
 
 
 @operations.add(
@@ -64,7 +64,13 @@ async def search(request: Request) -> Response:
 async def explain(request: Request) -> Response:
     """Hits for a query, with all reasons."""
     result = await _run(services(request), await read_json(request), explain=True)
-    return json_response(wire.search_result(result, explain=True))
+    return await _answer(result, explain=True)
+
+
+async def _answer(result: SearchResult, explain: bool) -> Response:
+    if result.request.expand.type in ("section", "document"):  # every hit may bring a whole document
+        return await large_json_response(lambda: wire.search_result(result, explain))
+    return json_response(wire.search_result(result, explain))
 
 
 async def _run(found: Services, body: dict[str, Any], explain: bool = False) -> SearchResult:
