@@ -150,9 +150,9 @@ def test_code_stands_where_its_own_lines_are() -> None:
         assert source_text(text, block) == block.text
         assert block.text.startswith(code)
     quoted = "> ```\n> one\n> two\n> ```"
-    (block,) = blocks_of(quoted, "a.md")
-    assert shape(block) == ("code None", "one\ntwo")
-    assert "> one\n> two" in source_text(quoted, block)
+    (inner,) = blocks_of(quoted, "a.md")
+    assert shape(inner) == ("code None", "one\ntwo")
+    assert "> one\n> two" in source_text(quoted, inner)
 
 
 def test_code_and_tables_inside_a_list_split_it_in_order() -> None:
