@@ -188,7 +188,8 @@ class _Cutter:
         rest = carried + before[count] - before[first]
         if rest <= sizes.maximum:
             return count
-        pieces = max(2, -(-(rest - sizes.overlap) // (sizes.target - sizes.overlap)))
+        own = rest - sizes.overlap  # of each piece's tokens, the overlap is its neighbour's
+        pieces = max(2, round(own / (sizes.target - sizes.overlap)), -(-own // (sizes.maximum - sizes.overlap)))
         goal = (rest + sizes.overlap * (pieces - 1)) / pieces
         best, best_cost = first + 1, float("inf")
         for end in range(first + 1, count):
