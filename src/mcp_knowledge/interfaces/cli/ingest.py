@@ -21,9 +21,9 @@ from mcp_knowledge.interfaces.serving import find_server
 from mcp_knowledge.services import Services
 from mcp_knowledge.services.library import StoredUpload
 
-_POLL_S = 0.25
+_POLL_S = 0.1
 _UNFINISHED = ("pending", "processing")
-_QUEUE_AHEAD = 64  # documents waiting for the worker while more files are read
+_QUEUE_AHEAD = 256  # documents waiting for the worker while more files are read: some seconds of work
 
 
 @dataclass(frozen=True, slots=True)
