@@ -59,6 +59,15 @@ ERROR_CODES: dict[str, ErrorCode] = {
         500, "Something went wrong on our side. The log has the details under this request id."
     ),
     "SERVICE_UNAVAILABLE": ErrorCode(503, "The service cannot answer right now. Try again shortly."),
+    # Archives, folders and URLs
+    "ARCHIVE_NOT_FOUND": ErrorCode(404, "There is no archive import with this id."),
+    "ARCHIVE_TOO_LARGE": ErrorCode(422, "This archive has too many entries, or too much is in it."),
+    "ARCHIVE_MALFORMED": ErrorCode(422, "This archive could not be read."),
+    "ARCHIVE_ENCRYPTED": ErrorCode(422, "This archive is password-protected."),
+    "INVALID_INGEST_MANIFEST": ErrorCode(422, "The manifest of the folder is not valid."),
+    "SSRF_BLOCKED": ErrorCode(400, "This address is not on the public internet and is not fetched."),
+    "URL_FETCH_FAILED": ErrorCode(502, "The document could not be fetched from this address."),
+    "URL_FETCH_TIMEOUT": ErrorCode(504, "Fetching the document took too long."),
     # Documents (fixed sentences: they are stored with the document as `CODE: message`)
     "DOCUMENT_NEEDS_OCR": ErrorCode(422, "This document needs OCR before it can be ingested."),
     "DOCUMENT_ENCRYPTED": ErrorCode(422, "This document is password-protected."),

@@ -86,6 +86,15 @@ class Settings(BaseSettings):
     job_lease_ms: Positive = Field(300_000, description="Milliseconds a worker holds a job without renewing.")
     worker_concurrency: Positive = Field(1, description="Parser processes at work at once.")
 
+    ingest_data_dir: Path | None = Field(None, description="Folder that is scanned at start; empty: none.")
+    ingest_data_max_depth: Positive = Field(8, description="How many folders deep the scan goes.")
+    ingest_data_max_files: Positive = Field(10_000, description="Most files of one scan; a later one goes on from there.")
+    ingest_data_watch: bool = Field(False, description="Keep watching the folder after the scan.")
+    ingest_data_prune: bool = Field(False, description="Remove documents whose files are gone from the folder.")
+
+    url_fetch_timeout_ms: Positive = Field(30_000, description="Wall clock of fetching one URL, in milliseconds.")
+    url_fetch_max_redirects: int = Field(3, ge=0, description="Most redirects that are followed.")
+
     max_upload_bytes: Positive = Field(64 * MIB, description="Largest upload.")
     max_extract_bytes: Positive = Field(8 * MIB, description="Most text taken from one file.")
     max_document_pages: Positive = Field(500, description="Most pages of one file.")
