@@ -88,7 +88,7 @@ class Settings(BaseSettings):
 
     ingest_data_dir: Path | None = Field(None, description="Folder that is scanned at start; empty: none.")
     ingest_data_max_depth: Positive = Field(8, description="How many folders deep the scan goes.")
-    ingest_data_max_files: Positive = Field(10_000, description="Most files of one scan; a later one goes on from there.")
+    ingest_data_max_files: Positive = Field(10_000, description="Most files of one scan; a later one goes on there.")
     ingest_data_watch: bool = Field(False, description="Keep watching the folder after the scan.")
     ingest_data_prune: bool = Field(False, description="Remove documents whose files are gone from the folder.")
 
