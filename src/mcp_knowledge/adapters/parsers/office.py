@@ -3,33 +3,19 @@
 import re
 from collections.abc import Iterator, Mapping
 from email import message_from_bytes
-from typing import Any
-from xml.parsers import expat
 
 from mcp_knowledge.adapters.parsers.anydoc_blocks import document_blocks
 from mcp_knowledge.adapters.parsers.encodings import decode
 from mcp_knowledge.adapters.parsers.packages import read_parts, write_parts
-from mcp_knowledge.adapters.parsers.properties import good_title
+from mcp_knowledge.adapters.parsers.properties import package_properties, titled
 from mcp_knowledge.adapters.parsers.source import Source
 from mcp_knowledge.adapters.parsers.wordml import edited, hidden_styles, read_comments
-from mcp_knowledge.adapters.parsers.xml_events import Handler, feed
-from mcp_knowledge.domain.blocks import NOWHERE, Block, Heading, NormalizedDocument
+from mcp_knowledge.domain.blocks import NOWHERE, Block, NormalizedDocument
 from mcp_knowledge.errors import KnowledgeError
 
 # Pictures and embedded objects are not inflated: nothing is read from them.
 _TEXT_PARTS = (".xml", ".rels", ".mht", ".mhtml", ".htm", ".html", ".xhtml", ".txt", ".rtf")
 _TEXT_STREAM = re.compile(r"word/(?:document|footnotes|endnotes)\d*\.xml")
-_PROPERTIES = {
-    "title": "title",
-    "creator": "author",
-    "subject": "subject",
-    "keywords": "keywords",
-    "description": "description",
-    "language": "language",
-    "created": "created",
-    "modified": "modified",
-    "Pages": "pages",
-}
 
 
 def parse(source: Source) -> NormalizedDocument:
@@ -38,10 +24,7 @@ def parse(source: Source) -> NormalizedDocument:
     _edit(parts)
     blocks = document_blocks(write_parts(parts.items()), "docx")
     blocks.extend(_alternative_chunks(parts))
-    properties = _properties(parts)
-    title = good_title(properties.pop("title", None), source.filename)
-    title = title or next((block.text for block in blocks if isinstance(block, Heading)), None)
-    return NormalizedDocument(title, properties, tuple(blocks))
+    return titled(blocks, package_properties(parts), source.filename)
 
 
 def _edit(parts: dict[str, bytes]) -> None:
@@ -82,31 +65,3 @@ def _alternative_chunks(parts: Mapping[str, bytes]) -> Iterator[Block]:
         )
         for page in pages:
             yield from fragment_blocks(decode(page).text, NOWHERE)
-
-
-class _PropertyReader(Handler):
-    def __init__(self) -> None:
-        self.properties: dict[str, Any] = {}
-        self._name = ""
-
-    def start(self, name: str, attributes: Mapping[str, str], parser: expat.XMLParserType) -> None:
-        self._name = _PROPERTIES.get(name, "")
-
-    def text(self, text: str) -> None:
-        if self._name:
-            self.properties[self._name] = self.properties.get(self._name, "") + text
-
-    def end(self, name: str, parser: expat.XMLParserType) -> None:
-        self._name = ""
-
-
-def _properties(parts: Mapping[str, bytes]) -> dict[str, Any]:
-    reader = _PropertyReader()
-    for name in ("docProps/core.xml", "docProps/app.xml"):
-        try:
-            feed(parts.get(name, b"<none/>"), reader)
-        except KnowledgeError:
-            continue
-    stated = {name: value.strip() for name, value in reader.properties.items() if value.strip()}
-    pages = stated.pop("pages", "")
-    return {**stated, "pages": int(pages)} if pages.isdecimal() and len(pages) < 6 and pages != "0" else stated

@@ -65,13 +65,19 @@ _HERE = __name__.rpartition(".")[0]
 REGISTRY = Registry(
     (
         Format("pdf", "1", f"{_HERE}.pdf", {"pdf": "application/pdf"}, binary=True),
+        Format("doc", "1", f"{_HERE}.ole_word", {"doc": "application/msword"}, binary=True),
         Format(
             "docx",
-            "1",
+            "2",
             f"{_HERE}.office",
-            {"docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document"},
+            {
+                "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+                "docm": "application/vnd.ms-word.document.macroEnabled.12",
+            },
             binary=True,
         ),
+        Format("odt", "1", f"{_HERE}.opendocument", {"odt": "application/vnd.oasis.opendocument.text"}, binary=True),
+        Format("rtf", "1", f"{_HERE}.rtf", {"rtf": "application/rtf"}, binary=True),
         Format("markdown", "1", f"{_HERE}.markdown", {"md": "text/markdown", "markdown": "text/markdown"}),
         Format("text", "1", f"{_HERE}.text", {"txt": "text/plain", "log": "text/plain", "rst": "text/x-rst"}),
         Format(

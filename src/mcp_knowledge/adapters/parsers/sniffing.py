@@ -3,23 +3,34 @@
 import io
 import re
 import zipfile
+import zlib
+from collections.abc import Mapping
 
+from mcp_knowledge.adapters.parsers import ole
 from mcp_knowledge.adapters.parsers.registry import Format, Registry
 from mcp_knowledge.adapters.parsers.source import Source
 from mcp_knowledge.errors import KnowledgeError
 
 _PDF_HEADER_WINDOW = 1024  # readers accept a PDF header within the first kilobyte (ISO 32000-1, annex H.3.4.1)
-_OLE_MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-_OLE_ENCRYPTED = re.compile(
-    b"|".join(
-        name.encode("utf-16-le") for name in ("EncryptedPackage", "EncryptionInfo", "DRMContent", "DRMViewerContent")
-    ),
-    re.IGNORECASE,
-)  # stream names stand in the file's directory as UTF-16
-_OLE_STREAMS = tuple(name.encode("utf-16-le") for name in ("WordDocument", "PowerPoint Document", "Workbook", "Book"))
 _ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
 # A main part's folder tells the kind of an Office package; names are compared in lower case.
 _PACKAGES = {"word/": "docx", "xl/": "xlsx", "ppt/": "pptx"}
+_MAX_LISTING_BYTES = 1024 * 1024
+_MAIN_PART = re.compile(
+    rb"application/vnd\.[\w.-]*(word|excel|powerpoint|wordprocessingml|spreadsheetml|presentationml)"
+    rb"[\w.-]*\.main\b",
+    re.IGNORECASE,
+)
+_MAIN_PARTS = {
+    b"word": "docx",
+    b"wordprocessingml": "docx",
+    b"excel": "xlsx",
+    b"spreadsheetml": "xlsx",
+    b"powerpoint": "pptx",
+    b"presentationml": "pptx",
+}
+_OPEN_DOCUMENT_BODY = re.compile(rb"<office:(text|spreadsheet|presentation)[\s/>]")
+_OPEN_DOCUMENT_BODIES = {b"text": "odt", b"spreadsheet": "ods", b"presentation": "odp"}
 _PACKAGE_MIME_TYPES = {
     b"application/epub+zip": "epub",
     b"application/vnd.oasis.opendocument.text": "odt",
@@ -45,8 +56,8 @@ def detect(source: Source, registry: Registry) -> Format:
 
 
 def _signed_format(data: bytes, extension: str) -> str | None:
-    if data.startswith(_OLE_MAGIC):
-        return _ole_format(data)
+    if data.startswith(ole.MAGIC):
+        return ole.detect_kind(data)
     if data.startswith(_ZIP_MAGIC):
         return _package_format(data)
     head = data[:_PDF_HEADER_WINDOW].removeprefix(b"\xef\xbb\xbf").lstrip()
@@ -57,28 +68,39 @@ def _signed_format(data: bytes, extension: str) -> str | None:
     return None
 
 
-def _ole_format(data: bytes) -> str:
-    if _OLE_ENCRYPTED.search(data):
-        raise KnowledgeError("DOCUMENT_ENCRYPTED")
-    if any(name in data for name in _OLE_STREAMS):
-        return "ole"
-    raise KnowledgeError("DOCUMENT_MALFORMED")
-
-
 def _package_format(data: bytes) -> str:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as package:
-            names = [name.lower().replace("\\", "/").lstrip("/") for name in package.namelist()]
-            if "mimetype" in names:
-                with package.open(package.infolist()[names.index("mimetype")]) as stream:
-                    declared = stream.read(100).strip()
+            entries = {entry.filename.lower().replace("\\", "/").lstrip("/"): entry for entry in package.infolist()}
+            names = list(entries)
+            if "mimetype" in entries:
+                declared = _beginning(package, entries["mimetype"], 100)
                 return next((kind for mime, kind in _PACKAGE_MIME_TYPES.items() if declared.startswith(mime)), "zip")
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, ValueError, EOFError):
+            if main := _declared_main_part(package, entries):
+                return main
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, OSError, ValueError, EOFError):
         names = _names_without_directory(data)
     for folder, kind in _PACKAGES.items():
         if any(name.startswith(folder) for name in names):
             return kind
     raise KnowledgeError("DOCUMENT_MALFORMED")
+
+
+def _beginning(package: zipfile.ZipFile, entry: zipfile.ZipInfo, size: int) -> bytes:
+    with package.open(entry) as stream:
+        return stream.read(size).strip()
+
+
+def _declared_main_part(package: zipfile.ZipFile, entries: Mapping[str, zipfile.ZipInfo]) -> str | None:
+    """The kind that a package without a media type of its own declares in its list of parts."""
+    if "[content_types].xml" in entries:
+        types = _beginning(package, entries["[content_types].xml"], _MAX_LISTING_BYTES)
+        found = _MAIN_PART.search(types)
+        return _MAIN_PARTS[found[1].lower()] if found else None
+    if "content.xml" in entries:
+        root = _OPEN_DOCUMENT_BODY.search(_beginning(package, entries["content.xml"], _MAX_LISTING_BYTES))
+        return _OPEN_DOCUMENT_BODIES[root[1]] if root else "odt"
+    return "epub" if "meta-inf/container.xml" in entries else None
 
 
 def _names_without_directory(data: bytes) -> list[str]:
