@@ -22,8 +22,11 @@ from mcp_knowledge.adapters.sqlite.vectors import SqliteVectorIndex
 from mcp_knowledge.domain.cursors import CursorSigner, secret_from
 from mcp_knowledge.services import Services
 from mcp_knowledge.services.catalog import Catalog
+from mcp_knowledge.services.collections import Collections
+from mcp_knowledge.services.contents import Contents
 from mcp_knowledge.services.events import Events
 from mcp_knowledge.services.ingest import IngestWorker
+from mcp_knowledge.services.jobs import Jobs
 from mcp_knowledge.services.library import Library
 from mcp_knowledge.services.reading import Reading
 from mcp_knowledge.services.search import Search
@@ -62,13 +65,15 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             cursors=cursors,
             library=Library(
                 store,
-                queue,
                 blobs,
                 events,
                 accepted_extensions=extensions,
                 media_type=mime_type_of,
                 wake=worker.wake,
             ),
+            contents=Contents(store, blobs),
+            collections=Collections(store),
+            jobs=Jobs(queue, events, worker.wake),
             search=Search(store, lexical, vectors, embedder, settings),
             catalog=Catalog(store, cursors, settings),
             reading=Reading(store, cursors, settings),

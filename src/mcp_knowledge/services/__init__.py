@@ -4,8 +4,11 @@ from dataclasses import dataclass
 
 from mcp_knowledge.domain.cursors import CursorSigner
 from mcp_knowledge.services.catalog import Catalog
+from mcp_knowledge.services.collections import Collections
+from mcp_knowledge.services.contents import Contents
 from mcp_knowledge.services.events import Events
 from mcp_knowledge.services.ingest import IngestWorker
+from mcp_knowledge.services.jobs import Jobs
 from mcp_knowledge.services.library import Library
 from mcp_knowledge.services.reading import Reading
 from mcp_knowledge.services.search import Search
@@ -20,6 +23,9 @@ class Services:
     settings: Settings
     cursors: CursorSigner
     library: Library
+    contents: Contents
+    collections: Collections
+    jobs: Jobs
     search: Search
     catalog: Catalog
     reading: Reading

@@ -1,38 +1,16 @@
-"""What users do with documents, collections and jobs: upload, look, change, delete."""
+"""What users do with documents: upload, look, change, delete."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mcp_knowledge.domain.blocks import NormalizedDocument
-from mcp_knowledge.domain.documents import (
-    Collection,
-    Document,
-    DocumentStatus,
-    Job,
-    JobStatus,
-    Metadata,
-    Revision,
-    StoredChunk,
-    new_id,
-)
+from mcp_knowledge.domain.documents import Document, DocumentStatus, Job, Metadata, new_id
 from mcp_knowledge.domain.filenames import extension_of, safe_name, title_of
 from mcp_knowledge.errors import KnowledgeError
-from mcp_knowledge.ports import (
-    UNSET,
-    BlobStore,
-    DocumentQuery,
-    JobQueue,
-    NewDocument,
-    NewRevision,
-    Position,
-    Store,
-    Unset,
-)
+from mcp_knowledge.ports import UNSET, BlobStore, DocumentQuery, NewDocument, NewRevision, Position, Store, Unset
 from mcp_knowledge.services.events import Events
 
-MAX_CHUNK_NEIGHBOURS = 5
 _BLOB_DELETES_AT_ONCE = 64
 
 
@@ -62,14 +40,6 @@ class UploadReceipt:
     duplicate: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Original:
-    """A document with the revision whose original bytes it shows."""
-
-    document: Document
-    revision: Revision
-
-
 class Library:
     """The use cases around documents.
 
@@ -82,7 +52,6 @@ class Library:
     def __init__(
         self,
         store: Store,
-        queue: JobQueue,
         blobs: BlobStore,
         events: Events,
         *,
@@ -91,7 +60,6 @@ class Library:
         wake: Callable[[], None],
     ) -> None:
         self._store = store
-        self._queue = queue
         self._blobs = blobs
         self._events = events
         self._media_type = media_type
@@ -126,8 +94,8 @@ class Library:
         blob_key = _blob_key(revision_id)
         try:
             name, extension = self._accepted_name(file.filename)
-            if collection_id is not None:
-                await self.get_collection(collection_id)
+            if collection_id is not None and await self._store.get_collection(collection_id) is None:
+                raise KnowledgeError("COLLECTION_NOT_FOUND")
             await self._blobs.put_file(blob_key, file.path)
         finally:
             file.path.unlink(missing_ok=True)
@@ -266,124 +234,6 @@ class Library:
         for start in range(0, len(keys), _BLOB_DELETES_AT_ONCE):
             await asyncio.gather(*(self._blobs.delete(key) for key in keys[start : start + _BLOB_DELETES_AT_ONCE]))
         self._events.publish("document", {"purged": True})
-
-    # Content of a document
-
-    async def list_revisions(self, document_id: str) -> list[Revision]:
-        """Newest first. Raises DOCUMENT_NOT_FOUND."""
-        await self.get_document(document_id)
-        return await self._store.list_revisions(document_id)
-
-    async def original(self, document_id: str) -> Original:
-        """The document and the revision it shows: the current one, or the newest before any is ready.
-
-        Raises:
-            KnowledgeError: DOCUMENT_NOT_FOUND.
-        """
-        document = await self.get_document(document_id)
-        revisions = await self._store.list_revisions(document_id)
-        shown = [item for item in revisions if item.id == document.current_revision_id] or revisions[:1]
-        if not shown:
-            raise KnowledgeError("DOCUMENT_CONTENT_UNAVAILABLE")
-        return Original(document, shown[0])
-
-    def read_original(self, original: Original, start: int = 0, length: int | None = None) -> AsyncIterator[bytes]:
-        """The original's bytes from `start`, in pieces. Raises DOCUMENT_CONTENT_UNAVAILABLE before the first."""
-        return self._blobs.read(original.revision.blob_key, start, length)
-
-    async def normalized(self, document_id: str) -> NormalizedDocument:
-        """The current revision's normalized document. Raises DOCUMENT_NOT_FOUND, DOCUMENT_CONTENT_UNAVAILABLE."""
-        document = await self.get_document(document_id)
-        revision_id = document.current_revision_id
-        normalized = None if revision_id is None else await self._store.normalized(revision_id)
-        if normalized is None:
-            raise KnowledgeError("DOCUMENT_CONTENT_UNAVAILABLE")
-        return normalized
-
-    async def list_chunks(
-        self, document_id: str, limit: int, after_sequence: int = -1
-    ) -> tuple[list[StoredChunk], int | None]:
-        """A page of the current revision's chunks, and the sequence after which the next goes on.
-
-        Raises:
-            KnowledgeError: DOCUMENT_NOT_FOUND.
-        """
-        await self.get_document(document_id)
-        found = await self._store.list_chunks(document_id, limit + 1, after_sequence)
-        items = found[:limit]
-        return items, items[-1].sequence if len(found) > limit else None
-
-    async def chunk_with_neighbours(self, chunk_id: str, before: int = 0, after: int = 0) -> list[StoredChunk]:
-        """A chunk with up to MAX_CHUNK_NEIGHBOURS around it on each side, in order. Raises CHUNK_NOT_FOUND."""
-        chunk = await self._store.find_chunk(chunk_id)
-        if chunk is None:
-            raise KnowledgeError("CHUNK_NOT_FOUND")
-        if before == after == 0:
-            return [chunk]
-        first = max(0, chunk.sequence - min(before, MAX_CHUNK_NEIGHBOURS))
-        last = chunk.sequence + min(after, MAX_CHUNK_NEIGHBOURS)
-        around = await self._store.chunk_range(chunk.document_id, first, last)
-        # The document may have changed its revision between the two reads: never answer without the chunk itself.
-        return around if any(item.chunk_no == chunk.chunk_no for item in around) else [chunk]
-
-    # Collections
-
-    async def create_collection(self, name: str, description: str | None = None) -> Collection:
-        """Raises COLLECTION_EXISTS."""
-        return await self._store.create_collection(name, description)
-
-    async def get_collection(self, collection_id: str) -> Collection:
-        """Raises COLLECTION_NOT_FOUND."""
-        collection = await self._store.get_collection(collection_id)
-        if collection is None:
-            raise KnowledgeError("COLLECTION_NOT_FOUND")
-        return collection
-
-    async def list_collections(
-        self, limit: int, after: Position | None = None
-    ) -> tuple[list[Collection], Position | None]:
-        """A page, newest first, and where the next one goes on."""
-        found = await self._store.list_collections(limit + 1, after)
-        items = found[:limit]
-        return items, Position(items[-1].created_at_ms, items[-1].id) if len(found) > limit else None
-
-    async def update_collection(
-        self, collection_id: str, name: str | Unset = UNSET, description: str | Unset | None = UNSET
-    ) -> Collection:
-        """Change what is given. Raises COLLECTION_NOT_FOUND, COLLECTION_EXISTS."""
-        return await self._store.update_collection(collection_id, name, description)
-
-    async def delete_collection(self, collection_id: str) -> None:
-        """Raises COLLECTION_NOT_FOUND, COLLECTION_NOT_EMPTY."""
-        await self._store.delete_collection(collection_id)
-
-    # Jobs
-
-    async def list_jobs(
-        self,
-        limit: int,
-        after: Position | None = None,
-        status: JobStatus | None = None,
-        document_id: str | None = None,
-    ) -> tuple[list[Job], Position | None]:
-        """A page, newest first, and where the next one goes on."""
-        found = await self._queue.list(limit + 1, after, status, document_id)
-        items = found[:limit]
-        return items, Position(items[-1].created_at_ms, items[-1].id) if len(found) > limit else None
-
-    async def get_job(self, job_id: str) -> Job:
-        """Raises JOB_NOT_FOUND."""
-        job = await self._queue.get(job_id)
-        if job is None:
-            raise KnowledgeError("JOB_NOT_FOUND")
-        return job
-
-    async def retry_job(self, job_id: str) -> Job:
-        """Queue a failed job again. Raises JOB_NOT_FOUND, JOB_NOT_RETRYABLE."""
-        job = await self._queue.retry(job_id)
-        self._events.publish("job", job)
-        self._wake()
-        return job
 
     def _changed(self, document: Document) -> None:
         self._events.publish("document", document)

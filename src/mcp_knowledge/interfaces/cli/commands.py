@@ -229,8 +229,8 @@ def jobs(
 
     async def use(services: Services) -> list[Job]:
         if retry is not None:
-            return [await services.library.retry_job(retry)]
-        found, _ = await services.library.list_jobs(limit, status=chosen, document_id=document)
+            return [await services.jobs.retry(retry)]
+        found, _ = await services.jobs.list(limit, status=chosen, document_id=document)
         return found
 
     found = with_services(settings_of(context), use)

@@ -119,7 +119,7 @@ async def _collection_id(services: Services, wanted: str | None) -> str | None:
         return None
     after = None
     while True:
-        items, after = await services.library.list_collections(100, after)
+        items, after = await services.collections.list(100, after)
         for item in items:
             if wanted == item.id or wanted.casefold() == item.name.casefold():
                 return item.id
@@ -127,7 +127,7 @@ async def _collection_id(services: Services, wanted: str | None) -> str | None:
             break
     if wanted.startswith("col_"):
         raise KnowledgeError("COLLECTION_NOT_FOUND")
-    return (await services.library.create_collection(wanted, None)).id
+    return (await services.collections.create(wanted, None)).id
 
 
 class _Watch:

@@ -7,7 +7,7 @@ from mcp_knowledge.interfaces.mcp import schemas
 from mcp_knowledge.interfaces.mcp.arguments import Arguments
 from mcp_knowledge.interfaces.mcp.tool import Answer, Json, KnowledgeTool
 from mcp_knowledge.services import Services
-from mcp_knowledge.services.library import MAX_CHUNK_NEIGHBOURS
+from mcp_knowledge.services.contents import MAX_CHUNK_NEIGHBOURS
 from mcp_knowledge.services.reading import DocumentPage, compact_json
 from mcp_knowledge.settings import Settings
 
@@ -103,7 +103,7 @@ def page_json(page: DocumentPage) -> Json:
 
 async def _get_chunk(services: Services, arguments: Arguments) -> Answer:
     chunk_id = arguments["chunk_id"]
-    chunks = await services.library.chunk_with_neighbours(
+    chunks = await services.contents.chunk_with_neighbours(
         chunk_id, arguments.get("before", 0), arguments.get("after", 0)
     )
     return Answer((_fitting(chunks, chunk_id, services.settings.max_mcp_result_chars),))

@@ -167,7 +167,7 @@ async def _list_collections(services: Services, arguments: Arguments) -> Answer:
     items: list[Collection] = []
     after: Position | None = None
     while True:
-        found, after = await services.library.list_collections(_COLLECTIONS_AT_ONCE, after)
+        found, after = await services.collections.list(_COLLECTIONS_AT_ONCE, after)
         items += found
         if after is None:
             break

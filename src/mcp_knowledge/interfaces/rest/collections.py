@@ -25,7 +25,7 @@ operations = Operations("Collections")
 async def list_collections(request: Request) -> Response:
     """A page of collections."""
     paging = Paging(request, "collections", read_query(request, schemas.PageQuery))
-    items, after = await services(request).library.list_collections(paging.limit, paging.position())
+    items, after = await services(request).collections.list(paging.limit, paging.position())
     return json_response(wire.page([wire.collection(item) for item in items], paging.next_after(after)))
 
 
@@ -40,7 +40,7 @@ async def list_collections(request: Request) -> Response:
 async def create_collection(request: Request) -> Response:
     """A new collection."""
     body = await read_body(request, schemas.CollectionCreate)
-    collection = await services(request).library.create_collection(body.name, body.description)
+    collection = await services(request).collections.create(body.name, body.description)
     return json_response(wire.collection(collection), 201, {"Location": f"/api/v1/collections/{collection.id}"})
 
 
@@ -53,7 +53,7 @@ async def create_collection(request: Request) -> Response:
 )
 async def get_collection(request: Request) -> Response:
     """One collection."""
-    collection = await services(request).library.get_collection(request.path_params["collection_id"])
+    collection = await services(request).collections.get(request.path_params["collection_id"])
     return json_response(wire.collection(collection))
 
 
@@ -69,7 +69,7 @@ async def update_collection(request: Request) -> Response:
     """A changed collection."""
     body = await read_body(request, schemas.CollectionUpdate)
     given = body.model_fields_set
-    collection = await services(request).library.update_collection(
+    collection = await services(request).collections.update(
         request.path_params["collection_id"],
         name=body.name if "name" in given else UNSET,
         description=body.description if "description" in given else UNSET,
@@ -86,5 +86,5 @@ async def update_collection(request: Request) -> Response:
 )
 async def delete_collection(request: Request) -> Response:
     """Away with an empty collection."""
-    await services(request).library.delete_collection(request.path_params["collection_id"])
+    await services(request).collections.delete(request.path_params["collection_id"])
     return json_response({"ok": True})

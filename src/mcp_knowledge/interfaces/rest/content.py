@@ -30,8 +30,8 @@ _RANGE = re.compile(r"bytes=(\d{0,100})-(\d{0,100})", re.ASCII | re.IGNORECASE)
 )
 async def download_original(request: Request) -> Response:
     """The original's bytes, whole or in part."""
-    library = services(request).library
-    original = await library.original(request.path_params["document_id"])
+    contents = services(request).contents
+    original = await contents.original(request.path_params["document_id"])
     revision = original.revision
     size = revision.size_bytes
     etag = f'"{revision.sha256}"'
@@ -53,7 +53,7 @@ async def download_original(request: Request) -> Response:
     if end - start < size:
         status = 206
         headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
-    pieces = library.read_original(original, start, end - start)
+    pieces = contents.read_original(original, start, end - start)
     first = await anext(pieces, b"")  # a missing blob must become an answer with a code, so ask before the headers go
     if request.method == "HEAD":
         return Response(status_code=status, headers=headers)
@@ -102,7 +102,7 @@ def attachment(filename: str) -> str:
 )
 async def get_normalized(request: Request) -> Response:
     """The normalized document."""
-    normalized = await services(request).library.normalized(request.path_params["document_id"])
+    normalized = await services(request).contents.normalized(request.path_params["document_id"])
     return await large_json_response(lambda: wire.normalized(normalized))
 
 
@@ -119,7 +119,7 @@ async def list_chunks(request: Request) -> Response:
     document_id = request.path_params["document_id"]
     paging = Paging(request, "chunks", read_query(request, schemas.PageQuery), document=document_id)
     values = paging.values()
-    items, last = await services(request).library.list_chunks(document_id, paging.limit, values[0] if values else -1)
+    items, last = await services(request).contents.chunks(document_id, paging.limit, values[0] if values else -1)
     return json_response(wire.page([wire.chunk(item) for item in items], None if last is None else paging.next(last)))
 
 
@@ -134,6 +134,6 @@ async def list_chunks(request: Request) -> Response:
 async def get_chunk(request: Request) -> Response:
     """A chunk in its surroundings."""
     query = read_query(request, schemas.NeighbourQuery)
-    library = services(request).library
-    chunks = await library.chunk_with_neighbours(request.path_params["chunk_id"], query.before, query.after)
+    chunk_id = request.path_params["chunk_id"]
+    chunks = await services(request).contents.chunk_with_neighbours(chunk_id, query.before, query.after)
     return json_response({"items": [wire.chunk(item) for item in chunks]})

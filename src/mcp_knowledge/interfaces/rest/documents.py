@@ -144,7 +144,7 @@ async def add_revision(request: Request) -> Response:
 )
 async def list_revisions(request: Request) -> Response:
     """The revision history."""
-    revisions = await services(request).library.list_revisions(request.path_params["document_id"])
+    revisions = await services(request).contents.revisions(request.path_params["document_id"])
     return json_response(wire.page([wire.revision(item) for item in revisions], None))
 
 

@@ -40,9 +40,7 @@ async def list_jobs(request: Request) -> Response:
     """A page of jobs."""
     query = read_query(request, schemas.JobListQuery)
     paging = Paging(request, "jobs", query)
-    items, after = await services(request).library.list_jobs(
-        paging.limit, paging.position(), query.status, query.documentId
-    )
+    items, after = await services(request).jobs.list(paging.limit, paging.position(), query.status, query.documentId)
     return json_response(wire.page([wire.job(item) for item in items], paging.next_after(after)))
 
 
@@ -55,7 +53,7 @@ async def list_jobs(request: Request) -> Response:
 )
 async def get_job(request: Request) -> Response:
     """One job."""
-    return json_response(wire.job(await services(request).library.get_job(request.path_params["job_id"])))
+    return json_response(wire.job(await services(request).jobs.get(request.path_params["job_id"])))
 
 
 @operations.add(
@@ -67,7 +65,7 @@ async def get_job(request: Request) -> Response:
 )
 async def retry_job(request: Request) -> Response:
     """A job with fresh attempts."""
-    return json_response(wire.job(await services(request).library.retry_job(request.path_params["job_id"])), 202)
+    return json_response(wire.job(await services(request).jobs.retry(request.path_params["job_id"])), 202)
 
 
 @operations.add(

@@ -115,7 +115,7 @@ async def _collection_names(services: Services, documents: list[Document]) -> di
     names: dict[str, str] = {}
     for collection_id in wanted:
         try:
-            names[collection_id] = (await services.library.get_collection(collection_id)).name
+            names[collection_id] = (await services.collections.get(collection_id)).name
         except KnowledgeError:
             continue
     return names
@@ -152,7 +152,7 @@ async def _first_sequence(services: Services, request: Request) -> tuple[int, st
     chunk_id = request.query_params.get("passage")
     if chunk_id:
         try:
-            found = (await services.library.chunk_with_neighbours(chunk_id[:100]))[0]
+            found = (await services.contents.chunk_with_neighbours(chunk_id[:100]))[0]
         except KnowledgeError:
             return 0, None  # the document changed since the link was made: show it from its start
         return found.sequence // PAGE_PASSAGES * PAGE_PASSAGES, found.id
@@ -165,11 +165,10 @@ async def _first_sequence(services: Services, request: Request) -> tuple[int, st
 async def document_page(request: Request, document_id: str) -> HTMLResponse:
     """One document: how it stands, where it came from, and the passages that search can find."""
     services = services_of(request)
-    library = services.library
-    document = await library.get_document(document_id)
-    revisions = await library.list_revisions(document_id)
+    document = await services.library.get_document(document_id)
+    revisions = await services.contents.revisions(document_id)
     first, wanted = await _first_sequence(services, request)
-    chunks, after = await library.list_chunks(document_id, PAGE_PASSAGES, first - 1)
+    chunks, after = await services.contents.chunks(document_id, PAGE_PASSAGES, first - 1)
     return render(
         request,
         "document.html",

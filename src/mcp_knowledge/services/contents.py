@@ -1,0 +1,89 @@
+"""What is inside a document: its originals, its normalized form and its chunks."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from mcp_knowledge.domain.blocks import NormalizedDocument
+from mcp_knowledge.domain.documents import Document, Revision, StoredChunk
+from mcp_knowledge.errors import KnowledgeError
+from mcp_knowledge.ports import BlobStore, Store
+
+MAX_CHUNK_NEIGHBOURS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """A document with the revision whose original bytes it shows."""
+
+    document: Document
+    revision: Revision
+
+
+class Contents:
+    """Reads what documents consist of."""
+
+    def __init__(self, store: Store, blobs: BlobStore) -> None:
+        self._store, self._blobs = store, blobs
+
+    async def revisions(self, document_id: str) -> list[Revision]:
+        """Newest first. Raises DOCUMENT_NOT_FOUND."""
+        await self._document(document_id)
+        return await self._store.list_revisions(document_id)
+
+    async def original(self, document_id: str) -> Original:
+        """The document and the revision it shows: the current one, or the newest before any is ready.
+
+        Raises:
+            KnowledgeError: DOCUMENT_NOT_FOUND, DOCUMENT_CONTENT_UNAVAILABLE.
+        """
+        document = await self._document(document_id)
+        revisions = await self._store.list_revisions(document_id)
+        shown = [item for item in revisions if item.id == document.current_revision_id] or revisions[:1]
+        if not shown:
+            raise KnowledgeError("DOCUMENT_CONTENT_UNAVAILABLE")
+        return Original(document, shown[0])
+
+    def read_original(self, original: Original, start: int = 0, length: int | None = None) -> AsyncIterator[bytes]:
+        """The original's bytes from `start`, in pieces. Raises DOCUMENT_CONTENT_UNAVAILABLE before the first."""
+        return self._blobs.read(original.revision.blob_key, start, length)
+
+    async def normalized(self, document_id: str) -> NormalizedDocument:
+        """The current revision's normalized document. Raises DOCUMENT_NOT_FOUND, DOCUMENT_CONTENT_UNAVAILABLE."""
+        document = await self._document(document_id)
+        revision_id = document.current_revision_id
+        normalized = None if revision_id is None else await self._store.normalized(revision_id)
+        if normalized is None:
+            raise KnowledgeError("DOCUMENT_CONTENT_UNAVAILABLE")
+        return normalized
+
+    async def chunks(
+        self, document_id: str, limit: int, after_sequence: int = -1
+    ) -> tuple[list[StoredChunk], int | None]:
+        """A page of the current revision's chunks, and the sequence after which the next goes on.
+
+        Raises:
+            KnowledgeError: DOCUMENT_NOT_FOUND.
+        """
+        await self._document(document_id)
+        found = await self._store.list_chunks(document_id, limit + 1, after_sequence)
+        items = found[:limit]
+        return items, items[-1].sequence if len(found) > limit else None
+
+    async def chunk_with_neighbours(self, chunk_id: str, before: int = 0, after: int = 0) -> list[StoredChunk]:
+        """A chunk with up to MAX_CHUNK_NEIGHBOURS around it on each side, in order. Raises CHUNK_NOT_FOUND."""
+        chunk = await self._store.find_chunk(chunk_id)
+        if chunk is None:
+            raise KnowledgeError("CHUNK_NOT_FOUND")
+        if before == after == 0:
+            return [chunk]
+        first = max(0, chunk.sequence - min(before, MAX_CHUNK_NEIGHBOURS))
+        last = chunk.sequence + min(after, MAX_CHUNK_NEIGHBOURS)
+        around = await self._store.chunk_range(chunk.document_id, first, last)
+        # The document may have changed its revision between the two reads: never answer without the chunk itself.
+        return around if any(item.chunk_no == chunk.chunk_no for item in around) else [chunk]
+
+    async def _document(self, document_id: str) -> Document:
+        document = await self._store.get_document(document_id)
+        if document is None:
+            raise KnowledgeError("DOCUMENT_NOT_FOUND")
+        return document
