@@ -11,7 +11,7 @@ from ingest_kit import NAME, Bench, open_bench, until
 
 from mcp_knowledge.domain.documents import Document, Job
 from mcp_knowledge.errors import ERROR_CODES, KnowledgeError
-from mcp_knowledge.services import ingest
+from mcp_knowledge.services import ingest, workload
 from mcp_knowledge.services.cleanup import remove_orphan_blobs, worker_is_gone
 from mcp_knowledge.settings import Settings, load_settings
 
@@ -34,7 +34,7 @@ LONG_TEXT = "\n".join(f"Paragraph {number}: " + "some words of it " * 12 for num
 
 @pytest.fixture
 def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ingest, "_RETRY_AFTER_MS", (1, 2))
+    monkeypatch.setattr(workload, "_RETRY_AFTER_MS", (1, 2))
     monkeypatch.setattr(ingest, "_POLL_S", 0.01)
 
 
@@ -74,7 +74,7 @@ async def test_a_lone_document_is_not_kept_waiting_and_many_are_written_together
     async with bench.working():
         for number in range(20):
             await bench.upload(f"d{number}", f"Text number {number}.")
-        await until(lambda: len(bench.worker._passages.works) >= 8)
+        await until(lambda: len(bench.worker._load.passages.works) >= 8)
         bench.embedder.gate.set()
         await until(lambda: sum(map(len, bench.store.groups)) == 20)
     assert len(bench.store.groups) < 20
@@ -205,7 +205,7 @@ async def test_a_small_document_does_not_wait_behind_a_large_one(bench: Bench) -
         large = await bench.upload("large", LONG_TEXT)
         await until(lambda: bench.embedder.calls)
         small = await bench.upload("small", "A short note.")
-        await until(lambda: len(bench.worker._passages.works) == 2)
+        await until(lambda: len(bench.worker._load.passages.works) == 2)
         bench.embedder.gate.set()
         await until(lambda: ["large"] in bench.store.groups, 60)
     assert bench.store.groups == [["small"], ["large"]]
@@ -213,7 +213,7 @@ async def test_a_small_document_does_not_wait_behind_a_large_one(bench: Bench) -
 
 
 async def test_progress_shows_while_a_large_document_is_embedded(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ingest, "_SILENT_S", 0.0)
+    monkeypatch.setattr(workload, "_SILENT_S", 0.0)
     monkeypatch.setattr(ingest, "_CARE_S", 0.01)
     bench.embedder.gate.clear()
     async with bench.working():

@@ -84,6 +84,11 @@ class Work:
         self.done += len(indexes)
         return self.done == self.total
 
+    def text(self, index: int) -> str:
+        """What the model reads of a chunk."""
+        assert self.prepared is not None
+        return self.prepared.chunks[index].embedding_text
+
     def revision(self) -> IndexedRevision:
         """What the store writes."""
         assert self.prepared is not None and self.vectors is not None

@@ -1,0 +1,145 @@
+"""The jobs that a worker has claimed, until each of them is written, failed, lost or handed back."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mcp_knowledge.domain.documents import Job, JobStatus
+from mcp_knowledge.errors import ERROR_CODES, KnowledgeError
+from mcp_knowledge.ports import JobQueue, Store
+from mcp_knowledge.services.events import Events
+from mcp_knowledge.services.work import Passages, Work
+
+log = logging.getLogger(__name__)
+
+_SILENT_S = 1.0  # a job this young reports no progress: it is over before anybody could look
+_RETRY_AFTER_MS = (2_000, 10_000)
+_WATCHED_S = 60.0  # document events go on for so long after the last reader: it may only have lost its connection
+
+# Codes that say something about the file; any other failure is ours.
+_FILE_FAULTS = frozenset(
+    {
+        "DOCUMENT_NEEDS_OCR",
+        "DOCUMENT_ENCRYPTED",
+        "DOCUMENT_UNSUPPORTED_FORMAT",
+        "DOCUMENT_RESOURCE_LIMIT",
+        "DOCUMENT_MALFORMED",
+        "DOCUMENT_EMPTY",
+        "PAYLOAD_TOO_LARGE",
+        "INGESTION_TIMEOUT",
+    }
+)
+
+
+class Workload:
+    """Who is at what, and the ways a job can end.
+
+    Args:
+        lease_ms: how long the queue leaves a job to this worker without hearing of it.
+    """
+
+    def __init__(self, store: Store, queue: JobQueue, events: Events, lease_ms: int) -> None:
+        self._store, self._queue, self._events, self._lease_ms = store, queue, events, lease_ms
+        self.works: dict[tuple[str, int], Work] = {}
+        self.tasks: dict[Work, asyncio.Task[None]] = {}
+        self.passages = Passages()
+        self.wake = asyncio.Event()  # there may be room for another job
+        self.passages_taken = asyncio.Event()
+        self.left = asyncio.Event()
+        self._watched_until = 0.0
+
+    def holds(self, work: Work) -> bool:
+        """Whether a job is still ours, with nothing recorded of its end."""
+        return work.key in self.works and not work.failed
+
+    def leave(self, work: Work) -> None:
+        """Forget a job, whatever became of it."""
+        self.works.pop(work.key, None)
+        self.passages.discard(work)
+        work.waiting.clear()
+        self.passages_taken.set()
+        self.left.set()
+        self.wake.set()
+
+    def drop(self, work: Work) -> None:
+        """Somebody else has the job, or it was cancelled: stop without a word."""
+        self.leave(work)
+        if task := self.tasks.get(work):
+            task.cancel()
+
+    async def fail(self, work: Work, error: Exception) -> None:
+        """Record a failure. If even that fails, the lease runs out and the job is claimed again."""
+        if not self.holds(work):
+            return  # another batch of the same document failed before
+        work.failed = True
+        self.passages.discard(work)
+        code = error.code if isinstance(error, KnowledgeError) and error.code in _FILE_FAULTS else "INGESTION_FAILED"
+        if code == "INGESTION_FAILED":
+            log.error("Ingestion of document %s failed", work.job.document_id, exc_info=error)
+        known = ERROR_CODES[code]
+        wait_ms = _RETRY_AFTER_MS[min(work.job.attempt, len(_RETRY_AFTER_MS)) - 1] if known.retried else None
+        try:
+            if await self._queue.fail(work.job, code, known.message, wait_ms):
+                retried = wait_ms is not None and work.job.attempt < work.job.max_attempts
+                await self.tell([work], "retrying" if retried else "failed", f"{code}: {known.message}")
+        except Exception:
+            log.exception("The failure of job %s could not be recorded", work.job.id)
+        finally:
+            self.leave(work)
+
+    async def hand_back(self, works: Sequence[Work]) -> None:
+        """Leave jobs to the next worker, as if they had never been claimed."""
+        tasks = [task for work in works if (task := self.tasks.get(work))]
+        for work in works:
+            self.drop(work)
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for work in works:
+            try:
+                await self._queue.release(work.job)
+            except Exception:
+                log.exception("Job %s could not be handed back: it runs again when its lease ends", work.job.id)
+
+    async def look_after(self) -> None:
+        """Renew the leases, report progress, and drop what is no longer ours."""
+        now = time.monotonic()
+        moved = []
+        for work in list(self.works.values()):
+            if now - work.renewed > self._lease_ms / 3000:
+                work.renewed = now
+                if not await self._queue.renew(work.job, self._lease_ms):
+                    self.drop(work)
+                    continue
+            state = (work.stage, work.done, work.total)
+            if now - work.started > _SILENT_S and state != work.reported and work.job.kind == "ingest":
+                work.reported = state
+                if await self._queue.progress(work.job, *state):
+                    moved.append(work)
+                else:
+                    self.drop(work)
+        await self.tell(moved, "running")
+
+    async def tell(self, works: Sequence[Work], status: JobStatus, error: str | None = None) -> None:
+        """Publish what became of jobs and their documents."""
+        if not works:
+            return
+        for work in works:
+            self._events.publish("job", _job_as(work, status, error))
+        if self._events.reader_count:
+            self._watched_until = time.monotonic() + _WATCHED_S
+        if time.monotonic() > self._watched_until:
+            return  # nobody follows: not worth the reading
+        documents = await self._store.get_documents([work.job.document_id for work in works])
+        for document in documents.values():
+            self._events.publish("document", document)
+
+    def tell_deleted(self, work: Work) -> None:
+        """Publish the end of a document."""
+        self._events.publish("job", _job_as(work, "completed", None))
+        self._events.publish("document", {"id": work.job.document_id, "status": "deleted"})
+
+
+def _job_as(work: Work, status: JobStatus, error: str | None) -> Job:
+    stage = work.stage if status == "running" else None
+    return replace(work.job, status=status, stage=stage, done=work.done, total=work.total, error=error)
