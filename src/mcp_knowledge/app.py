@@ -14,6 +14,7 @@ from mcp_knowledge.adapters.blobs import LocalBlobStore
 from mcp_knowledge.adapters.minilm import MiniLmEmbedder
 from mcp_knowledge.adapters.parsers.registry import accepted_extensions, mime_type_of
 from mcp_knowledge.adapters.parsers.sandbox import SandboxedParser
+from mcp_knowledge.adapters.sqlite.archives import SqliteArchiveStore
 from mcp_knowledge.adapters.sqlite.connection import Database
 from mcp_knowledge.adapters.sqlite.jobs import SqliteJobQueue
 from mcp_knowledge.adapters.sqlite.lexical import SqliteLexicalIndex
@@ -21,11 +22,14 @@ from mcp_knowledge.adapters.sqlite.store import SqliteStore
 from mcp_knowledge.adapters.sqlite.vectors import SqliteVectorIndex
 from mcp_knowledge.domain.cursors import CursorSigner, secret_from
 from mcp_knowledge.services import Services
+from mcp_knowledge.services.archives import Archives
+from mcp_knowledge.services.background import Background
 from mcp_knowledge.services.catalog import Catalog
 from mcp_knowledge.services.collections import Collections
 from mcp_knowledge.services.contents import Contents
 from mcp_knowledge.services.events import Events
 from mcp_knowledge.services.ingest import IngestWorker
+from mcp_knowledge.services.intake import Intake
 from mcp_knowledge.services.jobs import Jobs
 from mcp_knowledge.services.library import Library
 from mcp_knowledge.services.reading import Reading
@@ -60,17 +64,21 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         worker = IngestWorker(store, queue, blobs, parser, embedder, events, settings, _worker_name())
         lexical, vectors = SqliteLexicalIndex(database), SqliteVectorIndex(database, settings.embedding_dimensions)
         extensions = accepted_extensions()
+        library = Library(
+            store,
+            blobs,
+            events,
+            accepted_extensions=extensions,
+            media_type=mime_type_of,
+            wake=worker.wake,
+        )
+        archives = Archives(SqliteArchiveStore(database), blobs, events)
         yield Services(
             settings=settings,
             cursors=cursors,
-            library=Library(
-                store,
-                blobs,
-                events,
-                accepted_extensions=extensions,
-                media_type=mime_type_of,
-                wake=worker.wake,
-            ),
+            library=library,
+            archives=archives,
+            intake=Intake(library, archives),
             contents=Contents(store, blobs),
             collections=Collections(store),
             jobs=Jobs(queue, events, worker.wake),
@@ -88,6 +96,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             ),
             events=events,
             worker=worker,
+            background=Background(worker, archives),
         )
 
 
@@ -101,12 +110,12 @@ def create_app(settings: Settings) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with open_services(settings) as services, mcp.run():
             app.state.services, app.state.cursors = services, services.cursors
-            work = asyncio.create_task(services.worker.run())
+            work = asyncio.create_task(services.background.run())
             try:
                 yield
             finally:
                 services.events.close()
-                await services.worker.stop()
+                await services.background.stop()
                 await work
 
     app = create_api(settings)

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from mcp_knowledge.domain.blocks import Block, NormalizedDocument
 from mcp_knowledge.domain.documents import (
+    ArchiveEntry,
+    ArchiveImport,
     Chunk,
     Collection,
     Document,
@@ -274,11 +276,11 @@ class Store(Protocol):
         ...
 
     async def purge_documents(self) -> list[str]:
-        """Remove every document, revision, chunk and job; the blob keys to delete."""
+        """Remove every document, revision, chunk, job and import of an archive; the blob keys to delete."""
         ...
 
     async def blob_keys(self) -> set[str]:
-        """Every blob key that a revision holds."""
+        """Every blob key that a revision or an unfinished import of an archive holds."""
         ...
 
     # Revisions and their content
@@ -425,6 +427,90 @@ class JobQueue(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class NewArchive:
+    """A received archive: its blob is in place under `blob_key` before the row is written."""
+
+    id: str
+    original_filename: str
+    size_bytes: int
+    sha256: str
+    blob_key: str
+    collection_id: str | None = None
+    metadata: Metadata | None = None
+    source_path: str | None = None
+    source_url: str | None = None
+
+
+class ArchiveStore(Protocol):
+    """Imports of archives, and the queue of those that wait. An import's attempt fences: calls with an attempt that
+    is no longer its own write nothing, and say so by None or False.
+    """
+
+    async def create(self, new: NewArchive) -> ArchiveImport:
+        """Queue an import. Raises COLLECTION_NOT_FOUND."""
+        ...
+
+    async def get(self, archive_id: str) -> ArchiveImport | None:
+        """None when there is no such import."""
+        ...
+
+    async def unfinished(self) -> list[ArchiveImport]:
+        """Those that wait or are at work, oldest first."""
+        ...
+
+    async def entries(
+        self, archive_ids: Iterable[str], skipped_limit: int | None = None
+    ) -> dict[str, list[ArchiveEntry]]:
+        """What became of the files of each of these imports, in the archive's order.
+
+        Args:
+            skipped_limit: only files that gave no document of their own, up to this many of each import.
+        """
+        ...
+
+    async def claim(self, worker: str, lease_ms: int) -> ArchiveImport | None:
+        """Take the oldest import that is due (waiting, or whose lease ran out)."""
+        ...
+
+    async def renew(self, held: ArchiveImport, lease_ms: int) -> bool:
+        """Hold the lease for another `lease_ms` from now."""
+        ...
+
+    async def release(self, held: ArchiveImport, after_ms: int = 0) -> bool:
+        """Hand a claimed import back; it is due in `after_ms`."""
+        ...
+
+    async def set_file_count(self, held: ArchiveImport, count: int) -> bool:
+        """State how many files the archive has."""
+        ...
+
+    async def add_document(
+        self, held: ArchiveImport, position: int, path: str, new: NewDocument
+    ) -> tuple[ArchiveEntry, Document] | None:
+        """Write, in one transaction, a file's outcome and what it becomes.
+
+        With the path of a live document that an archive from the same `source_path` brought before: nothing when the
+        bytes are equal (duplicate), else that document's next revision. Otherwise a new document, or nothing when a
+        live one has the same bytes (duplicate). The blob of a duplicate is the caller's to delete.
+        """
+        ...
+
+    async def skip(self, held: ArchiveImport, entries: Sequence[ArchiveEntry]) -> bool:
+        """Write the outcomes of files that give no document."""
+        ...
+
+    async def finish(self, held: ArchiveImport, error: str | None = None) -> ArchiveImport | None:
+        """End the import: failed with an error (`CODE: message`), else completed, with errors if a file has failed or
+        was oversized. The blob is the caller's to delete.
+        """
+        ...
+
+    async def list(self, limit: int, after: Position | None = None) -> list[ArchiveImport]:
+        """Newest first by (created_at_ms, id)."""
+        ...
+
+
 class Embedder(Protocol):
     """Text to unit vectors, with one model."""
 
@@ -532,11 +618,12 @@ class BlobStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A change that a dashboard may want to show at once. The interfaces give a Document or Job its JSON shape.
+    """A change that a dashboard may want to show at once. The interfaces give a Document, Job or ArchiveImport its JSON
+    shape.
 
     Ids rise, also over restarts.
     """
 
     id: str
     kind: Literal["document", "job", "archive", "scan"]
-    data: Document | Job | dict[str, Any]
+    data: Document | Job | ArchiveImport | dict[str, Any]

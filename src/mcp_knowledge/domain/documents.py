@@ -1,4 +1,4 @@
-"""What the product keeps: collections, documents, their revisions, chunks and jobs.
+"""What the product keeps: collections, documents, their revisions, chunks and jobs, and imports of archives.
 
 All times are Unix milliseconds (UTC); the interfaces turn them into RFC 3339.
 """
@@ -16,10 +16,13 @@ DocumentStatus = Literal["pending", "processing", "ready", "failed", "deleting",
 JobStatus = Literal["queued", "running", "completed", "failed", "retrying", "cancelled"]
 JobKind = Literal["ingest", "delete"]
 Stage = Literal["queued", "parsing", "chunking", "embedding", "indexing"]
+ArchiveState = Literal["queued", "extracting", "completed", "completed_with_errors", "failed"]
+EntryOutcome = Literal["extracted", "duplicate", "unsupported", "oversized", "failed"]
 IdPrefix = Literal["col", "doc", "rev", "job", "key", "arc", "evt", "req"]
 
 DOCUMENT_STATUSES: tuple[DocumentStatus, ...] = ("pending", "processing", "ready", "failed", "deleting", "deleted")
 JOB_STATUSES: tuple[JobStatus, ...] = ("queued", "running", "completed", "failed", "retrying", "cancelled")
+ENTRY_OUTCOMES: tuple[EntryOutcome, ...] = ("extracted", "duplicate", "unsupported", "oversized", "failed")
 ACTIVE_JOB_STATUSES: tuple[JobStatus, ...] = ("queued", "running", "retrying")
 
 
@@ -194,3 +197,64 @@ class Job:
         if self.started_at_ms is None or self.completed_at_ms is None:
             return None
         return self.completed_at_ms - self.started_at_ms
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveEntry:
+    """What became of a file in an archive.
+
+    Args:
+        position: its place in the archive's directory, from 0.
+        path: its path in the archive, with `/`.
+        document_id: the document that it became, or the one that has its bytes already.
+        error: why it gave no document, as `CODE: message`.
+    """
+
+    position: int
+    path: str
+    outcome: EntryOutcome
+    document_id: str | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveImport:
+    """An archive on its way into the library. `attempt` counts claims and is the fencing token, as in `Job`.
+
+    Args:
+        source_path: where the archive lies in the scanned folder.
+        metadata: given to each of its documents, as `collection_id` and `source_url` are.
+        file_count: files in the archive, None until it was looked into.
+        outcomes: how many of its files met each outcome so far.
+        blob_key: where the archive's bytes are, None once the import has ended.
+        error: why the whole import failed, as `CODE: message`.
+    """
+
+    id: str
+    original_filename: str
+    collection_id: str | None
+    source_path: str | None
+    source_url: str | None
+    metadata: Metadata
+    size_bytes: int
+    sha256: str
+    state: ArchiveState
+    attempt: int
+    worker: str | None
+    blob_key: str | None
+    file_count: int | None
+    outcomes: dict[EntryOutcome, int]
+    error: str | None
+    created_at_ms: int
+    started_at_ms: int | None
+    completed_at_ms: int | None
+
+    @property
+    def examined(self) -> int:
+        """Files whose outcome is known."""
+        return sum(self.outcomes.values())
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will come of it."""
+        return self.state not in ("queued", "extracting")

@@ -130,7 +130,7 @@ def serve(app: FastAPI, settings: Settings, announce: Callable[[str], None]) -> 
                 def on_stop() -> None:
                     services.events.close()
                     # Now, not after the last request: a client that never finishes must not cost the worker time.
-                    loop.call_soon_threadsafe(lambda: stopping.append(asyncio.create_task(services.worker.stop())))
+                    loop.call_soon_threadsafe(lambda: stopping.append(asyncio.create_task(services.background.stop())))
 
                 await _Server(config, on_listening, on_stop).serve(sockets=[listener])
                 await asyncio.gather(*stopping)

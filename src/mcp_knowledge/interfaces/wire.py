@@ -5,9 +5,19 @@ from typing import Any
 
 from mcp_knowledge import __version__
 from mcp_knowledge.domain.blocks import NormalizedDocument, block_to_json
-from mcp_knowledge.domain.documents import DOCUMENT_STATUSES, Collection, Document, Job, Revision, StoredChunk
+from mcp_knowledge.domain.documents import (
+    DOCUMENT_STATUSES,
+    ArchiveEntry,
+    ArchiveImport,
+    Collection,
+    Document,
+    Job,
+    Revision,
+    StoredChunk,
+)
 from mcp_knowledge.domain.search import Contributions, Hit, Ranking, SearchResult, SideCandidate
 from mcp_knowledge.ports import Event
+from mcp_knowledge.services.archives import ArchiveReceipt
 from mcp_knowledge.services.catalog import CatalogPage
 from mcp_knowledge.services.library import UploadReceipt
 from mcp_knowledge.services.status import SystemStatus
@@ -70,8 +80,10 @@ def document(item: Document) -> Json:
     }
 
 
-def receipt(item: UploadReceipt) -> Json:
+def receipt(item: UploadReceipt | ArchiveReceipt) -> Json:
     """What became of an upload."""
+    if isinstance(item, ArchiveReceipt):
+        return {"archiveId": item.archive_id, "status": item.state}
     return {"id": item.document_id, "status": item.status, "revision": item.revision, "duplicate": item.duplicate}
 
 
@@ -136,6 +148,8 @@ def event(item: Event) -> Json:
     """What a change is about, as REST shows it."""
     if isinstance(item.data, Document):
         return document(item.data)
+    if isinstance(item.data, ArchiveImport):
+        return archive(item.data)
     return job(item.data) if isinstance(item.data, Job) else item.data
 
 
@@ -196,6 +210,45 @@ def job(item: Job) -> Json:
         "createdAt": timestamp(item.created_at_ms),
         "startedAt": _maybe_timestamp(item.started_at_ms),
         "completedAt": _maybe_timestamp(item.completed_at_ms),
+    }
+
+
+def archive(item: ArchiveImport) -> Json:
+    """An import of an archive, without what became of each of its files."""
+    return {
+        "id": item.id,
+        "originalFilename": item.original_filename,
+        "collectionId": item.collection_id,
+        "sourcePath": item.source_path,
+        "sourceUrl": item.source_url,
+        "sizeBytes": item.size_bytes,
+        "state": item.state,
+        "fileCount": item.file_count,
+        "counts": {"examined": item.examined, **item.outcomes},
+        "error": item.error,
+        "createdAt": timestamp(item.created_at_ms),
+        "startedAt": _maybe_timestamp(item.started_at_ms),
+        "completedAt": _maybe_timestamp(item.completed_at_ms),
+    }
+
+
+def archive_with_entries(item: ArchiveImport, entries: list[ArchiveEntry]) -> Json:
+    """An import of an archive, with what became of each of its files."""
+    ids = [entry.document_id for entry in entries if entry.outcome == "extracted" and entry.document_id]
+    return {
+        **archive(item),
+        "documentIds": list(dict.fromkeys(ids)),
+        "entries": [_archive_entry(entry) for entry in entries],
+    }
+
+
+def _archive_entry(item: ArchiveEntry) -> Json:
+    """A file of an archive; `documentId` and `error` are left out where there is none."""
+    optional = {"documentId": item.document_id, "error": item.error}
+    return {
+        "path": item.path,
+        "outcome": item.outcome,
+        **{name: value for name, value in optional.items() if value is not None},
     }
 
 

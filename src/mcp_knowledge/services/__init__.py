@@ -3,11 +3,14 @@
 from dataclasses import dataclass
 
 from mcp_knowledge.domain.cursors import CursorSigner
+from mcp_knowledge.services.archives import Archives
+from mcp_knowledge.services.background import Background
 from mcp_knowledge.services.catalog import Catalog
 from mcp_knowledge.services.collections import Collections
 from mcp_knowledge.services.contents import Contents
 from mcp_knowledge.services.events import Events
 from mcp_knowledge.services.ingest import IngestWorker
+from mcp_knowledge.services.intake import Intake
 from mcp_knowledge.services.jobs import Jobs
 from mcp_knowledge.services.library import Library
 from mcp_knowledge.services.reading import Reading
@@ -23,6 +26,8 @@ class Services:
     settings: Settings
     cursors: CursorSigner
     library: Library
+    archives: Archives
+    intake: Intake
     contents: Contents
     collections: Collections
     jobs: Jobs
@@ -32,3 +37,4 @@ class Services:
     status: Status
     events: Events
     worker: IngestWorker
+    background: Background

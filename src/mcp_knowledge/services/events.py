@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import AsyncIterator
 from typing import Any, Literal
 
-from mcp_knowledge.domain.documents import Document, Job, new_id
+from mcp_knowledge.domain.documents import ArchiveImport, Document, Job, new_id
 from mcp_knowledge.ports import Event
 
 EventKind = Literal["document", "job", "archive", "scan"]
@@ -26,8 +26,8 @@ class Events:
         """How many readers follow right now."""
         return len(self._readers)
 
-    def publish(self, kind: EventKind, data: Document | Job | dict[str, Any]) -> None:
-        """Tell every reader. A Document or Job gets the JSON shape that REST shows from the interface that sends it."""
+    def publish(self, kind: EventKind, data: Document | Job | ArchiveImport | dict[str, Any]) -> None:
+        """Tell every reader. What is no dict gets the JSON shape that REST shows from the interface that sends it."""
         event = Event(new_id("evt"), kind, data)
         self._kept.append(event)
         for reader in list(self._readers):

@@ -62,12 +62,16 @@ def update_collection(
 
 
 def delete_collection(connection: Connection, collection_id: str) -> None:
-    """Raises COLLECTION_NOT_FOUND or COLLECTION_NOT_EMPTY. Tombstones in it lose their collection."""
+    """Raises COLLECTION_NOT_FOUND or COLLECTION_NOT_EMPTY. Tombstones and ended imports lose their collection."""
     collection_no = collection_number(connection, collection_id)
+    importing = "SELECT 1 FROM archives WHERE collection_no = ? AND state IN ('queued', 'extracting')"
+    if first_row(connection, importing, (collection_no,)):
+        raise KnowledgeError("COLLECTION_NOT_EMPTY", "An archive is being imported into this collection.")
     live = f"SELECT 1 FROM documents WHERE collection_no = ? AND status NOT IN {GONE} LIMIT 1"
     if first_row(connection, live, (collection_no,)):
         raise KnowledgeError("COLLECTION_NOT_EMPTY")
-    connection.execute("UPDATE documents SET collection_no = NULL WHERE collection_no = ?", (collection_no,))
+    for table in ("documents", "archives"):
+        connection.execute(f"UPDATE {table} SET collection_no = NULL WHERE collection_no = ?", (collection_no,))
     connection.execute("DELETE FROM collections WHERE collection_no = ?", (collection_no,))
     raise_generation(connection)
 

@@ -8,6 +8,7 @@ from mcp_knowledge.adapters.sqlite.drivers import Connection, Row
 from mcp_knowledge.adapters.sqlite.metadata import effective_metadata, write_metadata_values
 from mcp_knowledge.adapters.sqlite.sql import (
     ACTIVE,
+    BLOB_KEYS,
     GONE,
     first_row,
     fold_key,
@@ -32,6 +33,8 @@ SELECT = f"""
 
 
 _PURGED_TABLES = (  # what refers to others first
+    "archive_entries",
+    "archives",
     "chunk_vectors",
     "chunks",
     "revision_blocks",
@@ -169,8 +172,8 @@ def live_number(connection: Connection, document_id: str) -> int:
 
 
 def purge_documents(connection: Connection) -> list[str]:
-    """Remove every document with all that hangs on it; the blob keys to delete."""
-    keys = [row[0] for row in connection.execute("SELECT blob_key FROM revisions")]
+    """Remove every document and archive import with all that hangs on them; the blob keys to delete."""
+    keys = [row[0] for row in connection.execute(BLOB_KEYS)]
     connection.execute("INSERT OR REPLACE INTO vector_changes (document_no) SELECT DISTINCT document_no FROM chunks")
     connection.execute("INSERT INTO chunk_fts (chunk_fts) VALUES ('delete-all')")
     for table in _PURGED_TABLES:

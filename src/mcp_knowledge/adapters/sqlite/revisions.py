@@ -2,7 +2,7 @@
 
 from mcp_knowledge.adapters.sqlite import documents, job_rows
 from mcp_knowledge.adapters.sqlite.drivers import Connection, Row
-from mcp_knowledge.adapters.sqlite.sql import ACTIVE, first_row, fold_key, raise_generation
+from mcp_knowledge.adapters.sqlite.sql import ACTIVE, BLOB_KEYS, first_row, fold_key, raise_generation
 from mcp_knowledge.domain.documents import Document, IndexVersions, Job, Revision, now_ms
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.ports import NewRevision
@@ -37,8 +37,8 @@ def get_revision(connection: Connection, revision_id: str) -> Revision | None:
 
 
 def blob_keys(connection: Connection) -> set[str]:
-    """Every key that a revision holds."""
-    return {row[0] for row in connection.execute("SELECT blob_key FROM revisions")}
+    """Every key that a revision or an unfinished import of an archive holds."""
+    return {row[0] for row in connection.execute(BLOB_KEYS)}
 
 
 def create_revision(connection: Connection, new: NewRevision) -> tuple[Document, int]:

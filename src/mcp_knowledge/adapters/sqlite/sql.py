@@ -9,6 +9,7 @@ from mcp_knowledge.adapters.sqlite.drivers import Connection, Row
 
 ACTIVE = "('queued', 'running', 'retrying')"  # as the partial indexes on jobs spell it, so that they are used
 GONE = "('deleting', 'deleted')"
+BLOB_KEYS = "SELECT blob_key FROM revisions UNION ALL SELECT blob_key FROM archives WHERE blob_key IS NOT NULL"
 
 
 def first_row(connection: Connection, sql: str, params: Sequence[Any] = ()) -> Row | None:

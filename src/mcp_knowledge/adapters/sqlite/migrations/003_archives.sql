@@ -17,9 +17,12 @@ CREATE TABLE archives (
     source_url TEXT,
     metadata TEXT,                           -- for each of its documents, JSON; NULL is {}
     blob_key TEXT,                           -- the zip, until the import has ended
+    file_count INTEGER,                      -- NULL until the zip was looked into
     error TEXT                               -- CODE: message
 );
 CREATE INDEX archives_created ON archives (created_at_ms);
+CREATE INDEX archives_source_path ON archives (source_path) WHERE source_path IS NOT NULL;
+CREATE INDEX archives_collection ON archives (collection_no) WHERE collection_no IS NOT NULL;
 CREATE INDEX archives_due ON archives (visible_at_ms) WHERE state IN ('queued', 'extracting');
 
 -- What became of each entry; written in the transaction that makes its document.
@@ -28,7 +31,8 @@ CREATE TABLE archive_entries (
     position INTEGER NOT NULL,               -- in the zip's directory, from 0
     path TEXT NOT NULL,
     outcome TEXT NOT NULL,                   -- extracted, duplicate, unsupported, oversized, failed
-    document_no INTEGER,
-    error TEXT,
+    document_no INTEGER REFERENCES documents,
+    error TEXT,                              -- CODE: message
     PRIMARY KEY (archive_no, position)
 ) WITHOUT ROWID;
+CREATE INDEX archive_entries_path ON archive_entries (path) WHERE outcome = 'extracted';

@@ -1,0 +1,111 @@
+"""Imports of archives: taking one in, looking at how it stands, and working off the queue in the background."""
+
+import asyncio
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from mcp_knowledge.domain.documents import ArchiveEntry, ArchiveImport, ArchiveState, Metadata, new_id
+from mcp_knowledge.domain.filenames import safe_name
+from mcp_knowledge.errors import KnowledgeError
+from mcp_knowledge.ports import ArchiveStore, BlobStore, NewArchive, Position
+from mcp_knowledge.services.events import Events
+from mcp_knowledge.services.library import StoredUpload
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveReceipt:
+    """An archive that was taken in; its files become documents in the background."""
+
+    archive_id: str
+    state: ArchiveState
+
+
+class Archives:
+    """The use cases around archives, and the loop that imports them."""
+
+    def __init__(self, store: ArchiveStore, blobs: BlobStore, events: Events) -> None:
+        self._store = store
+        self._blobs = blobs
+        self._events = events
+        self._wake = asyncio.Event()
+        self._stopping = False
+
+    async def receive(
+        self,
+        file: StoredUpload,
+        collection_id: str | None = None,
+        metadata: Metadata | None = None,
+        source_path: str | None = None,
+        source_url: str | None = None,
+    ) -> ArchiveReceipt:
+        """Keep a received archive and queue its import. The temporary file is gone afterwards, whatever happens.
+
+        Raises:
+            KnowledgeError: COLLECTION_NOT_FOUND.
+        """
+        archive_id = new_id("arc")
+        blob_key = f"archives/{archive_id}"
+        try:
+            await self._blobs.put_file(blob_key, file.path)
+        finally:
+            file.path.unlink(missing_ok=True)
+        new = NewArchive(
+            id=archive_id,
+            original_filename=safe_name(file.filename),
+            size_bytes=file.size_bytes,
+            sha256=file.sha256,
+            blob_key=blob_key,
+            collection_id=collection_id,
+            metadata=metadata,
+            source_path=source_path,
+            source_url=source_url,
+        )
+        try:
+            queued = await self._store.create(new)
+        except KnowledgeError:
+            await self._blobs.delete(blob_key)
+            raise
+        self._events.publish("archive", queued)
+        self.wake()
+        return ArchiveReceipt(queued.id, queued.state)
+
+    async def get(self, archive_id: str) -> ArchiveImport:
+        """Raises ARCHIVE_NOT_FOUND."""
+        found = await self._store.get(archive_id)
+        if found is None:
+            raise KnowledgeError("ARCHIVE_NOT_FOUND")
+        return found
+
+    async def entries(
+        self, archive_ids: Iterable[str], skipped_limit: int | None = None
+    ) -> dict[str, list[ArchiveEntry]]:
+        """What became of the files of each of these imports, in the archive's order.
+
+        Args:
+            skipped_limit: only files that gave no document of their own, up to this many of each import.
+        """
+        return await self._store.entries(archive_ids, skipped_limit)
+
+    async def run(self) -> None:
+        """Work until `stop`."""
+        while not self._stopping:
+            self._wake.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(1.0):
+                    await self._wake.wait()
+
+    def wake(self) -> None:
+        """An import may wait: look at once. Called on the loop that runs the import."""
+        self._wake.set()
+
+    async def stop(self) -> None:
+        """Claim nothing more and hand back what is not done."""
+        self._stopping = True
+        self._wake.set()
+
+    async def list(self, limit: int, after: Position | None = None) -> tuple[list[ArchiveImport], Position | None]:
+        """A page, newest first, and where the next one goes on."""
+        found = await self._store.list(limit + 1, after)
+        items = found[:limit]
+        return items, Position(items[-1].created_at_ms, items[-1].id) if len(found) > limit else None
