@@ -8,19 +8,15 @@ from typing import Annotated, Any, TypeVar
 from urllib.parse import parse_qsl
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
-from pydantic_core import from_json, to_json
+from pydantic_core import from_json
 from starlette.requests import ClientDisconnect, Request
 
-from mcp_knowledge.domain.documents import Metadata
 from mcp_knowledge.errors import KnowledgeError
 
 MAX_JSON_BYTES = 1024 * 1024
 _LARGE_JSON_BYTES = 64 * 1024  # reading more than this takes long enough to leave the event loop for
-MAX_METADATA_BYTES = 64 * 1024
-MAX_METADATA_DEPTH = 64
 BODY_IDLE_TIMEOUT_S = 60
 _MAX_QUERY_FIELDS = 50
-_MAX_INTEGER = 2**63 - 1  # what both databases hold exactly
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _INTEGER_DIGITS = 18
 
@@ -160,34 +156,3 @@ def checked(model: type[Model], data: dict[str, Any]) -> Model:
 def shown(name: str) -> str:
     """A client's own field name, fit to be repeated in a message."""
     return "".join(char if char.isprintable() else "?" for char in name[:100])
-
-
-def check_metadata(value: Any) -> Metadata:
-    """Metadata that both databases can hold and filter.
-
-    Raises:
-        KnowledgeError: INVALID_METADATA for anything but an object, over 64 levels or 64 KiB, a NUL character, or an
-            integer over 64 bits.
-    """
-    if not isinstance(value, dict):
-        raise KnowledgeError("INVALID_METADATA")
-    _check_metadata_value(value, 1)
-    if len(to_json(value)) > MAX_METADATA_BYTES:
-        raise KnowledgeError("INVALID_METADATA", f"Metadata may have {MAX_METADATA_BYTES:,} bytes as JSON.")
-    return value
-
-
-def _check_metadata_value(value: Any, depth: int) -> None:
-    if depth > MAX_METADATA_DEPTH and isinstance(value, dict | list):
-        raise KnowledgeError("INVALID_METADATA", f"Metadata may be nested {MAX_METADATA_DEPTH} levels deep.")
-    if isinstance(value, str) and "\0" in value:
-        raise KnowledgeError("INVALID_METADATA", "Metadata must not contain the NUL character.")
-    if isinstance(value, int) and abs(value) > _MAX_INTEGER:
-        raise KnowledgeError("INVALID_METADATA", "An integer in the metadata does not fit in 64 bits.")
-    if isinstance(value, dict):
-        for key, item in value.items():
-            _check_metadata_value(key, depth)
-            _check_metadata_value(item, depth + 1)
-    elif isinstance(value, list):
-        for item in value:
-            _check_metadata_value(item, depth + 1)

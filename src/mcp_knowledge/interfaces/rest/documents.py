@@ -4,10 +4,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from mcp_knowledge.domain.documents import DocumentStatus
+from mcp_knowledge.domain.metadata import check_metadata
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces import wire
 from mcp_knowledge.interfaces.rest import schemas
-from mcp_knowledge.interfaces.rest.arguments import check_metadata, checked, parse_json, read_json, read_query
+from mcp_knowledge.interfaces.rest.arguments import checked, parse_json, read_json, read_query
 from mcp_knowledge.interfaces.rest.context import Paging, services
 from mcp_knowledge.interfaces.rest.operations import Answer, Operations
 from mcp_knowledge.interfaces.rest.responses import json_response

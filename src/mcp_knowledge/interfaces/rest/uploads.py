@@ -18,8 +18,9 @@ from python_multipart.multipart import parse_options_header
 from starlette.requests import Request
 
 from mcp_knowledge.domain.documents import Metadata
+from mcp_knowledge.domain.metadata import MAX_METADATA_BYTES, check_metadata
 from mcp_knowledge.errors import KnowledgeError
-from mcp_knowledge.interfaces.rest.arguments import MAX_METADATA_BYTES, body_pieces, check_metadata, parse_json
+from mcp_knowledge.interfaces.rest.arguments import body_pieces, parse_json
 from mcp_knowledge.services.library import Library, StoredUpload
 
 _FORM_OVERHEAD_BYTES = 1024 * 1024  # boundaries, part headers and small fields beside the file

@@ -1,0 +1,43 @@
+"""What metadata may be: a JSON object that both databases can hold and filter."""
+
+import json
+from typing import Any
+
+from mcp_knowledge.domain.documents import Metadata
+from mcp_knowledge.errors import KnowledgeError
+
+MAX_METADATA_BYTES = 64 * 1024
+MAX_METADATA_DEPTH = 64
+_MAX_INTEGER = 2**63 - 1  # what both databases hold exactly
+
+
+def check_metadata(value: Any) -> Metadata:
+    """Metadata that both databases can hold and filter.
+
+    Raises:
+        KnowledgeError: INVALID_METADATA for anything but an object, over 64 levels or 64 KiB, a NUL character, or an
+            integer over 64 bits.
+    """
+    if not isinstance(value, dict):
+        raise KnowledgeError("INVALID_METADATA")
+    _check_value(value, 1)
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    if len(text.encode("utf-8", "replace")) > MAX_METADATA_BYTES:
+        raise KnowledgeError("INVALID_METADATA", f"Metadata may have {MAX_METADATA_BYTES:,} bytes as JSON.")
+    return value
+
+
+def _check_value(value: Any, depth: int) -> None:
+    if depth > MAX_METADATA_DEPTH and isinstance(value, dict | list):
+        raise KnowledgeError("INVALID_METADATA", f"Metadata may be nested {MAX_METADATA_DEPTH} levels deep.")
+    if isinstance(value, str) and "\0" in value:
+        raise KnowledgeError("INVALID_METADATA", "Metadata must not contain the NUL character.")
+    if isinstance(value, int) and abs(value) > _MAX_INTEGER:
+        raise KnowledgeError("INVALID_METADATA", "An integer in the metadata does not fit in 64 bits.")
+    if isinstance(value, dict):
+        for key, item in value.items():
+            _check_value(key, depth)
+            _check_value(item, depth + 1)
+    elif isinstance(value, list):
+        for item in value:
+            _check_value(item, depth + 1)
