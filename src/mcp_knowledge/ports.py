@@ -28,6 +28,7 @@ from mcp_knowledge.domain.documents import (
     Stage,
     StoredChunk,
 )
+from mcp_knowledge.domain.downloads import Download
 from mcp_knowledge.domain.filters import Filter
 from mcp_knowledge.domain.query import Phrase
 from mcp_knowledge.domain.search import Candidate, Scope
@@ -324,8 +325,8 @@ class Store(Protocol):
         """Chunks of the current revision by sequence."""
         ...
 
-    async def get_chunks(self, chunk_nos: Iterable[int]) -> dict[int, StoredChunk]:
-        """Those of the given chunks that are still searchable."""
+    async def get_passages(self, chunk_nos: Iterable[int]) -> tuple[dict[int, StoredChunk], dict[str, Document]]:
+        """Those of the given chunks that are still searchable, and their documents by id, both as of one moment."""
         ...
 
     async def find_chunk(self, chunk_id: str) -> StoredChunk | None:
@@ -511,6 +512,59 @@ class ArchiveStore(Protocol):
         ...
 
 
+MemberKind = Literal["file", "directory", "other"]
+MemberFault = Literal["damaged", "compression"]
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveMember:
+    """An entry of an archive's directory, inflated once and measured.
+
+    Args:
+        position: its place in the directory, from 0.
+        name: its path as the archive spells it, safe or not.
+        kind: `other` is a symbolic link, a device or the like.
+        size_bytes: inflated, as measured.
+        fault: why its bytes cannot be had: they are damaged, or compressed in a way that is not read.
+    """
+
+    position: int
+    name: str
+    kind: MemberKind
+    size_bytes: int
+    fault: MemberFault | None = None
+
+
+class OpenArchive(Protocol):
+    """An archive whose directory was read and found within the limits."""
+
+    @property
+    def members(self) -> Sequence[ArchiveMember]:
+        """In the order of the directory."""
+        ...
+
+    async def extract(self, member: ArchiveMember, target: Path) -> str:
+        """Write a member's bytes into a new file; their SHA-256 in hexadecimal. Only for a member without a fault.
+
+        Raises:
+            KnowledgeError: SERVICE_UNAVAILABLE when the disk is full.
+        """
+        ...
+
+
+class ArchiveReader(Protocol):
+    """Archives as directories of files. Nothing an archive holds makes it take more than the limits allow."""
+
+    async def open(self, path: Path) -> OpenArchive:
+        """Read the directory and inflate everything once, so that the limits hold for what is there and not for what
+        is declared.
+
+        Raises:
+            KnowledgeError: ARCHIVE_TOO_LARGE, ARCHIVE_MALFORMED, ARCHIVE_ENCRYPTED.
+        """
+        ...
+
+
 class Embedder(Protocol):
     """Text to unit vectors, with one model."""
 
@@ -613,6 +667,34 @@ class BlobStore(Protocol):
 
     async def healthy(self) -> bool:
         """Whether originals can be written and read right now."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A file from the web.
+
+    Args:
+        path: a temporary file in the upload folder; it is gone when the fetch is left, unless it was moved away.
+        sha256: in hexadecimal.
+    """
+
+    path: Path
+    size_bytes: int
+    sha256: str
+    download: Download
+
+
+class Fetcher(Protocol):
+    """Files from the public internet, and from nowhere else."""
+
+    def fetch(self, url: str) -> AbstractAsyncContextManager[Fetched]:
+        """Get the file at an address.
+
+        Raises:
+            KnowledgeError: INVALID_ARGUMENT for what is no address, SSRF_BLOCKED, URL_FETCH_FAILED, URL_FETCH_TIMEOUT,
+                PAYLOAD_TOO_LARGE, and SERVICE_UNAVAILABLE when the disk is full.
+        """
         ...
 
 

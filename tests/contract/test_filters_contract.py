@@ -66,7 +66,7 @@ async def test_every_door_filters_as_the_rule_says_dirty_values_included(backend
         lexical = await backend.lexical.search_all(PUMP, 100, Scope(filters=filters))
         nearest = await backend.vectors.search(fake_vector("pump"), 100, Scope(filters=filters))
 
-        stored = await backend.store.get_chunks({item.chunk_no for item in (*lexical, *nearest)})
+        stored = (await backend.store.get_passages({item.chunk_no for item in (*lexical, *nearest)}))[0]
         assert {item.id for item in listed} == expected, data
         assert {stored[item.chunk_no].document_id for item in lexical} == expected, data
         assert {stored[item.chunk_no].document_id for item in nearest} == expected, data

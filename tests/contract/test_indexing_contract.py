@@ -42,7 +42,7 @@ async def test_a_chunk_comes_back_as_it_was_indexed(backend: Backend) -> None:
         {"rows": [1, 2]},
     )
     assert await backend.store.find_chunk(made.id) == stored
-    assert await backend.store.get_chunks([stored.chunk_no, stored.chunk_no + 99]) == {stored.chunk_no: stored}
+    assert (await backend.store.get_passages([stored.chunk_no, stored.chunk_no + 99]))[0] == {stored.chunk_no: stored}
     assert await backend.store.find_chunk("chk_unknown") is None
 
 
@@ -120,7 +120,7 @@ async def test_a_new_revision_takes_the_place_of_the_former_chunks_and_blocks(ba
     now = await backend.store.list_chunks(document.id, 10)
     assert [item.content for item in now] == ["two", "four"]
     assert not {item.chunk_no for item in former} & {item.chunk_no for item in now}
-    assert await backend.store.get_chunks([item.chunk_no for item in former]) == {}
+    assert (await backend.store.get_passages([item.chunk_no for item in former]))[0] == {}
     assert await backend.store.normalized(former[0].revision_id) is None
     assert await backend.store.normalized(now[0].revision_id) is not None
 
@@ -334,7 +334,7 @@ async def test_a_deleted_document_is_gone_at_once_and_leaves_a_tombstone(backend
     await backend.store.delete_document(document.id)
 
     assert await backend.store.get_document(document.id) is None
-    assert await backend.store.get_chunks([stored.chunk_no]) == {}
+    assert (await backend.store.get_passages([stored.chunk_no]))[0] == {}
     assert await backend.store.find_chunk(stored.id) is None
     assert await backend.store.section_chunks(document.id, ()) == []
     job = await claim_one(backend)

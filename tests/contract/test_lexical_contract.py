@@ -15,7 +15,7 @@ def terms(*words: str) -> list[Phrase]:
 
 
 async def contents(backend: Backend, found: Sequence[Candidate]) -> list[str]:
-    stored = await backend.store.get_chunks(item.chunk_no for item in found)
+    stored = (await backend.store.get_passages(item.chunk_no for item in found))[0]
     return [stored[item.chunk_no].content for item in found]
 
 
@@ -171,7 +171,7 @@ async def test_searches_see_a_switch_of_revisions_whole_or_not_at_all(backend: B
             found = await backend.lexical.search_all(terms("pump"), 10, EVERYTHING)
             vectors = await backend.vectors.search(indexed(job, [chunk(0, "x")]).vectors[0], 10, EVERYTHING)
             assert len(found) == len(vectors) == 4
-            stored = await backend.store.get_chunks(item.chunk_no for item in found)
+            stored = (await backend.store.get_passages(item.chunk_no for item in found))[0]
             seen.add(tuple(sorted({item.content.split()[0] for item in stored.values()})))
 
     await backend.store.reindex_document(document.id)

@@ -25,7 +25,7 @@ EVERYTHING = Scope()
 
 
 async def contents(backend: Backend, found: Sequence[Candidate]) -> list[str]:
-    stored = await backend.store.get_chunks(item.chunk_no for item in found)
+    stored = (await backend.store.get_passages(item.chunk_no for item in found))[0]
     return [stored[item.chunk_no].content for item in found]
 
 

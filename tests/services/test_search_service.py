@@ -365,6 +365,24 @@ async def test_a_search_is_made_again_when_a_new_revision_took_a_candidates_plac
     assert len(bench.vectors.limits) == 2
 
 
+async def test_text_around_a_hit_is_never_that_of_another_revision(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = await bench.add("old before", "old pump", "old after")
+    bench.vectors.ranking = found(old[1])
+    read = bench.store.chunk_range
+
+    async def switch_then_read(document_id: str, first: int, last: int) -> list[StoredChunk]:
+        monkeypatch.setattr(bench.store, "chunk_range", read)
+        new = await bench.replace(document_id, "new before", "new pump", "new after")
+        bench.vectors.ranking = found(new[1])
+        return await read(document_id, first, last)
+
+    monkeypatch.setattr(bench.store, "chunk_range", switch_then_read)
+    (hit,) = (await bench.search(mode="vector", expand=Expand("neighbors", 1, 1))).hits
+    assert hit.content == "new before\n\nnew pump\n\nnew after"
+
+
 async def test_a_candidate_that_stays_away_is_left_out_and_ranks_close_up(bench: Bench) -> None:
     one, two, three = await bench.add("pump one", "pump two", "pump three")
     gone = Candidate(999_999, "chk_gone", 0.95)

@@ -21,9 +21,13 @@ from mcp_knowledge.domain.search import Expand, Hit, Ranking, SearchRequest
 from mcp_knowledge.ports import Store
 
 
+class VanishedError(Exception):
+    """Something that was found is searchable no more: its document was deleted, or a new revision took its place."""
+
+
 @dataclass(frozen=True, slots=True)
 class Content:
-    """Chunks by their number, and the documents that hold them by id. A chunk without its document is not in it."""
+    """Chunks by their number, and the documents that hold them by id, both as of one moment."""
 
     chunks: dict[int, StoredChunk]
     documents: dict[str, Document]
@@ -36,15 +40,17 @@ class Content:
 
 async def read_content(store: Store, fused: Iterable[Fused]) -> Content:
     """The content of candidates, as far as it is still searchable."""
-    chunks = await store.get_chunks([item.chunk_no for item in fused])
-    documents = await store.get_documents({chunk.document_id for chunk in chunks.values()})
-    return Content({no: chunk for no, chunk in chunks.items() if chunk.document_id in documents}, documents)
+    return Content(*await store.get_passages([item.chunk_no for item in fused]))
 
 
 async def make_hits(
     store: Store, request: SearchRequest, query: LexicalQuery, passages: Sequence[Passage], content: Content
 ) -> list[Hit]:
-    """The request's hits out of all ranked passages, best first."""
+    """The request's hits out of all ranked passages, best first.
+
+    Raises:
+        VanishedError: a passage whose surroundings were asked for.
+    """
     groups: list[DocumentPassages | None]
     if request.collapse == "document":
         groups = list(collapse(passages)[: request.limit])
@@ -64,8 +70,8 @@ async def _expand(store: Store, expand: Expand, own: StoredChunk) -> Expansion |
     if not before and not after:
         return None
     around = await store.chunk_range(own.document_id, max(0, own.sequence - before), own.sequence + after)
-    if all(chunk.chunk_no != own.chunk_no for chunk in around):  # a new revision took its place meanwhile
-        return None
+    if all(chunk.chunk_no != own.chunk_no for chunk in around):
+        raise VanishedError
     return join_chunks(choose_chunks(expand, own, around), own)
 
 

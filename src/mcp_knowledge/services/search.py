@@ -1,16 +1,20 @@
 """Search: both sides at once, one ranking, and the reasons for every place in it."""
 
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 
 from mcp_knowledge.domain.fusion import normalized_scores
-from mcp_knowledge.domain.query import describe, parse_query
+from mcp_knowledge.domain.query import LexicalQuery, describe, parse_query
 from mcp_knowledge.domain.results import Passage
-from mcp_knowledge.domain.search import Candidate, SearchRequest, SearchResult, SideCandidate
+from mcp_knowledge.domain.search import Candidate, Expand, Hit, SearchRequest, SearchResult, SideCandidate
 from mcp_knowledge.ports import Embedder, LexicalIndex, Store, VectorIndex
-from mcp_knowledge.services.hits import Content, make_hits, read_content
+from mcp_knowledge.services.hits import Content, VanishedError, make_hits, read_content
 from mcp_knowledge.services.metrics import observe_search
 from mcp_knowledge.services.pools import Pools, Sides, Stopwatch
 from mcp_knowledge.settings import Settings
+
+_TRIES = 4  # of one search, while documents change under it
 
 
 class Search:
@@ -39,8 +43,7 @@ class Search:
         watch = Stopwatch()
         query = parse_query(request.query)
         pools = Pools(self._sides, request, query, self._settings, watch)
-        passages, content = await self._rank(request, pools)
-        hits = await make_hits(self._store, request, query, passages, content)
+        hits, content = await self._answer(request, query, pools)
         timings = watch.timings()
         observe_search(request.mode, timings)
         return SearchResult(
@@ -53,32 +56,32 @@ class Search:
             matched_terms=tuple(dict.fromkeys(term for hit in hits for term in hit.matched_terms)),
         )
 
-    async def _rank(self, request: SearchRequest, pools: Pools) -> tuple[list[Passage], Content]:
-        """Steps 2 to 5.
+    async def _answer(self, request: SearchRequest, query: LexicalQuery, pools: Pools) -> tuple[Sequence[Hit], Content]:
+        """Steps 2 to 6.
 
         A candidate can vanish between its finding and its reading, when a new revision takes its place or its document
-        is deleted. All is then done once more, since the new revision must not be missed; what vanishes even then is
+        is deleted. All is then done once more, since the new revision must not be missed. What vanishes every time is
         left out, and the others close up.
         """
-        await pools.fill()
-        if (found := await self._read(request, pools)) is None:
+        for _ in range(_TRIES):
             await pools.fill()
-            found = await self._read(request, pools)
-        if found is None:
-            content = await read_content(self._store, pools.fuse())
-            pools.keep(content.chunks.keys())
-            found = content.passages(pools.fuse()), content
-        return found
+            with suppress(VanishedError):
+                passages, content = await self._rank(request, pools)
+                return await make_hits(self._store, request, query, passages, content), content
+        content = await read_content(self._store, pools.fuse())
+        pools.keep(content.chunks.keys())
+        alone = replace(request, expand=Expand())
+        return await make_hits(self._store, alone, query, content.passages(pools.fuse()), content), content
 
-    async def _read(self, request: SearchRequest, pools: Pools) -> tuple[list[Passage], Content] | None:
-        """Steps 3 to 5; None when a candidate has vanished."""
+    async def _rank(self, request: SearchRequest, pools: Pools) -> tuple[list[Passage], Content]:
+        """Steps 3 to 5. Raises VanishedError."""
         collapsed = request.collapse == "document"
         while True:
             fused = pools.fuse()
             wanted = fused if collapsed or request.explain else fused[: request.limit]
             content = await read_content(self._store, wanted)
             if len(content.chunks) < len(wanted):
-                return None
+                raise VanishedError
             enough = not collapsed or len(content.documents) >= request.limit
             if enough or not await pools.widen():
                 return content.passages(wanted), content

@@ -197,10 +197,16 @@ class SqliteStore:
         """A page by sequence."""
         return await self._read(lambda c: chunks.list_chunks(c, document_id, limit, after_sequence))
 
-    async def get_chunks(self, chunk_nos: Iterable[int]) -> dict[int, StoredChunk]:
-        """Those still searchable."""
+    async def get_passages(self, chunk_nos: Iterable[int]) -> tuple[dict[int, StoredChunk], dict[str, Document]]:
+        """Those still searchable, with their documents."""
         numbers = list(chunk_nos)
-        return await self._read(lambda c: chunks.get_chunks(c, numbers))
+
+        def read(connection: Connection) -> tuple[dict[int, StoredChunk], dict[str, Document]]:
+            found = chunks.get_chunks(connection, numbers)
+            owners = {chunk.document_id for chunk in found.values()}
+            return found, documents.get_documents(connection, list(owners))
+
+        return await self._read(read)
 
     async def find_chunk(self, chunk_id: str) -> StoredChunk | None:
         """By public id."""
