@@ -14,7 +14,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from rest_kit import API, assert_error, field, file_part, multipart, upload
 
-from mcp_knowledge.interfaces.rest.uploads import read_disposition
+from mcp_knowledge.domain.disposition import read_disposition
 from mcp_knowledge.settings import Settings, load_settings
 
 DOCUMENTS = f"{API}/documents"

@@ -85,6 +85,12 @@ def decode(data: bytes, declared: str | None = None) -> Decoded:
     return _wide(data) or _mainframe(data) or _detected(data)
 
 
+def strictly(data: bytes, label: str) -> str | None:
+    """The text of bytes in the encoding that browsers read under this label; None when they are not in it."""
+    encoding = _known(label)
+    return None if encoding is None else _strict(data, encoding)
+
+
 def _marked(data: bytes, encoding: str) -> Decoded:
     text = _strict(data, encoding)
     if text is None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import hashlib
-import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
-from urllib.parse import unquote_to_bytes
 
 from python_multipart import MultipartParser
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import parse_options_header
 from starlette.requests import Request
 
+from mcp_knowledge.domain.disposition import read_disposition
 from mcp_knowledge.domain.documents import Metadata
 from mcp_knowledge.domain.metadata import MAX_METADATA_BYTES, check_metadata
 from mcp_knowledge.errors import KnowledgeError
@@ -26,7 +25,6 @@ from mcp_knowledge.services.library import Library, StoredUpload
 _FORM_OVERHEAD_BYTES = 1024 * 1024  # boundaries, part headers and small fields beside the file
 _BUFFER_BYTES = 1024 * 1024  # what is gathered before a write leaves the event loop
 _INLINE_BYTES = 64 * 1024  # hashing and writing this little costs less than handing it to a thread
-_PARAMETER = re.compile(r';\s*([^\s=;"]+)\s*=\s*("(?:[^"\\]|\\.)*"|[^;]*)')
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,39 +236,3 @@ def _storing() -> Iterator[None]:
         yield
     except OSError as error:
         raise KnowledgeError("SERVICE_UNAVAILABLE", "The file could not be stored. The disk may be full.") from error
-
-
-def read_disposition(header: bytes) -> tuple[str | None, str | None]:
-    """The field's and the file's name in a part's `Content-Disposition`; `filename*` (RFC 8187) beats `filename`."""
-    plain: dict[str, str] = {}
-    for name, value in _PARAMETER.findall(header.decode("latin-1")):
-        text = value.strip()
-        if len(text) >= 2 and text[0] == text[-1] == '"':
-            # Only these two are escapes to the browsers and tools that send them: a lone backslash is a Windows path.
-            text = text[1:-1].replace("\\\\", "\\").replace('\\"', '"')
-        plain.setdefault(name.lower(), text)
-    field = plain.get("name")
-    extended = _extended_value(plain.get("filename*", ""))
-    filename = plain.get("filename")
-    return (
-        None if field is None else _utf8(field.encode("latin-1")),
-        extended or (None if filename is None else _utf8(filename.encode("latin-1"))),
-    )
-
-
-def _extended_value(value: str) -> str | None:
-    """An RFC 8187 value, `UTF-8''na%C3%AFve.txt`; None when it is none."""
-    charset, first, rest = value.partition("'")
-    _, second, encoded = rest.partition("'")
-    if not (first and second and encoded):
-        return None
-    data = unquote_to_bytes(encoded)
-    return data.decode("latin-1") if charset.lower() == "iso-8859-1" else _utf8(data)
-
-
-def _utf8(data: bytes) -> str:
-    """UTF-8, which all of today's clients send; else Latin-1, in which every byte is a character."""
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return data.decode("latin-1")
