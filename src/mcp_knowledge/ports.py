@@ -29,7 +29,6 @@ from mcp_knowledge.domain.documents import (
     StoredChunk,
 )
 from mcp_knowledge.domain.downloads import Download
-from mcp_knowledge.domain.downloads import Download
 from mcp_knowledge.domain.filters import Filter
 from mcp_knowledge.domain.query import Phrase
 from mcp_knowledge.domain.search import Candidate, Scope
@@ -668,34 +667,6 @@ class BlobStore(Protocol):
 
     async def healthy(self) -> bool:
         """Whether originals can be written and read right now."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Fetched:
-    """A file from the web.
-
-    Args:
-        path: a temporary file in the upload folder; it is gone when the fetch is left, unless it was moved away.
-        sha256: in hexadecimal.
-    """
-
-    path: Path
-    size_bytes: int
-    sha256: str
-    download: Download
-
-
-class Fetcher(Protocol):
-    """Files from the public internet, and from nowhere else."""
-
-    def fetch(self, url: str) -> AbstractAsyncContextManager[Fetched]:
-        """Get the file at an address.
-
-        Raises:
-            KnowledgeError: INVALID_ARGUMENT for what is no address, SSRF_BLOCKED, URL_FETCH_FAILED, URL_FETCH_TIMEOUT,
-                PAYLOAD_TOO_LARGE, and SERVICE_UNAVAILABLE when the disk is full.
-        """
         ...
 
 
