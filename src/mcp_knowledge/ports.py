@@ -30,6 +30,7 @@ from mcp_knowledge.domain.documents import (
 )
 from mcp_knowledge.domain.downloads import Download
 from mcp_knowledge.domain.filters import Filter
+from mcp_knowledge.domain.folder import FileOutcome, FolderFile, ScanStatus
 from mcp_knowledge.domain.query import Phrase
 from mcp_knowledge.domain.search import Candidate, Scope
 
@@ -69,7 +70,12 @@ class DocumentQuery:
 
 @dataclass(frozen=True, slots=True)
 class NewDocument:
-    """An upload that was stored: its blob is in place under `blob_key` before the row is written."""
+    """An upload that was stored: its blob is in place under `blob_key` before the row is written.
+
+    Args:
+        replaces: id of a document that is deleted, in the same transaction, when this one becomes ready. Both may have
+            the same bytes.
+    """
 
     id: str
     revision_id: str
@@ -84,6 +90,7 @@ class NewDocument:
     metadata: Metadata | None = None
     source_path: str | None = None
     source_url: str | None = None
+    replaces: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -586,6 +593,95 @@ class Embedder(Protocol):
     @property
     def max_tokens(self) -> int:
         """Tokens the model reads, special ones included."""
+class FolderStore(Protocol):
+    """What is known of the files of the scanned folder. A file's row is written in one transaction with what the file
+    becomes, so that a scan that was killed doubles nothing.
+    """
+
+    async def files(self, paths: Iterable[str]) -> dict[str, FolderFile]:
+        """The known ones among the paths."""
+        ...
+
+    async def same_bytes(self, sha256: str, limit: int) -> list[FolderFile]:
+        """Files that had these bytes when they were taken in, by path."""
+        ...
+
+    async def page(
+        self, limit: int, after_path: str | None = None, outcomes: Sequence[FileOutcome] = ()
+    ) -> list[FolderFile]:
+        """Files by path, up to `limit`; with `outcomes`, only those."""
+        ...
+
+    async def count_passed_over(self) -> dict[FileOutcome, int]:
+        """How many files gave no document of their own, by outcome."""
+        ...
+
+    async def write(self, items: Iterable[FolderFile]) -> None:
+        """Remember files."""
+        ...
+
+    async def forget(self, paths: Iterable[str]) -> None:
+        """Remember files no longer; documents stay."""
+        ...
+
+    async def add_document(self, new: NewDocument, file: FolderFile) -> tuple[Document, bool]:
+        """As `Store.create_document`, and remember the file as `document` or `duplicate`."""
+        ...
+
+    async def add_revision(
+        self, new: NewRevision, file: FolderFile, former_path: str | None = None
+    ) -> tuple[Document, int]:
+        """As `Store.create_revision`, and remember the file; the document moves here from `former_path`.
+
+        Raises DOCUMENT_NOT_FOUND.
+        """
+        ...
+
+    async def move(self, former: FolderFile, file: FolderFile, filename: str) -> Document | None:
+        """Remember a file in place of the former one. Its document gets the new path and file name, a title that was
+        the file name follows, and metadata that differs is replaced; nothing is embedded again. None when there is no
+        document.
+        """
+        ...
+
+    async def documents_of(self, paths: Iterable[str]) -> list[str]:
+        """Ids of the live documents that these files became, those out of archives included."""
+        ...
+
+    async def document_count(self) -> int:
+        """How many live documents came from the folder, those out of archives included."""
+        ...
+
+    async def stale_duplicates(self) -> list[str]:
+        """Paths of duplicates whose document is getting other bytes."""
+        ...
+
+    async def waiting_jobs(self) -> int:
+        """Work that is queued or under way; an archive counts as many jobs."""
+        ...
+
+    async def scan_state(self) -> dict[str, Any] | None:
+        """What was saved last."""
+        ...
+
+    async def save_scan_state(self, state: dict[str, Any]) -> None:
+        """Keep a JSON object for other processes and the next start."""
+        ...
+
+
+class FolderWatch(Protocol):
+    """Tells of changes below a folder, until it is closed."""
+
+    @property
+    def alive(self) -> bool:
+        """False when it cannot tell (any more): look for changes now and then instead."""
+        ...
+
+    def close(self) -> None:
+        """End it."""
+        ...
+
+
         ...
 
     @property
@@ -700,12 +796,12 @@ class Fetcher(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A change that a dashboard may want to show at once. The interfaces give a Document, Job or ArchiveImport its JSON
-    shape.
+    """A change that a dashboard may want to show at once. The interfaces give a Document, Job, ArchiveImport or
+    ScanStatus its JSON shape.
 
     Ids rise, also over restarts.
     """
 
     id: str
     kind: Literal["document", "job", "archive", "scan"]
-    data: Document | Job | ArchiveImport | dict[str, Any]
+    data: Document | Job | ArchiveImport | ScanStatus | dict[str, Any]

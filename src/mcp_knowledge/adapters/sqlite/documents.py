@@ -33,6 +33,8 @@ SELECT = f"""
 
 
 _PURGED_TABLES = (  # what refers to others first
+    "folder_files",
+    "early_vectors",
     "archive_entries",
     "archives",
     "chunk_vectors",
@@ -90,7 +92,7 @@ def find_by_sha256(connection: Connection, sha256: str) -> Document | None:
 def create_document(connection: Connection, new: NewDocument) -> tuple[Document, bool]:
     """Write document, revision and job, unless a live document has the same bytes. Raises COLLECTION_NOT_FOUND."""
     collection_no = None if new.collection_id is None else collection_number(connection, new.collection_id)
-    if (twin := find_by_sha256(connection, new.sha256)) is not None:
+    if new.replaces is None and (twin := find_by_sha256(connection, new.sha256)) is not None:
         return twin, True
     now, sha256, metadata = now_ms(), bytes.fromhex(new.sha256), new.metadata or {}
     row = first_row(
@@ -113,11 +115,25 @@ def create_document(connection: Connection, new: NewDocument) -> tuple[Document,
          new.original_filename, new.blob_key),
     )  # fmt: skip
     assert row is not None
+    if new.replaces is not None:
+        _inherit(connection, document_no, new.replaces)
     connection.execute("UPDATE documents SET newest_revision_no = ? WHERE document_no = ?", (row[0], document_no))
     write_metadata_values(connection, document_no, metadata, fresh=True)
     job_rows.queue_job(connection, "ingest", document_no, row[0], now)
     raise_generation(connection)
     return _by_number(connection, document_no), False
+
+def _inherit(connection: Connection, document_no: int, replaced_id: str) -> None:
+    """Remember what a document replaces, and take over what its user chose: the collection and an own title."""
+    connection.execute(
+        f"""UPDATE documents SET replaces_no = o.document_no, collection_no = o.collection_no,
+                title_by_user = o.title_by_user, title = iif(o.title_by_user, o.title, documents.title),
+                title_key = iif(o.title_by_user, o.title_key, documents.title_key)
+            FROM (SELECT * FROM documents WHERE id = ? AND status NOT IN {GONE}) AS o
+            WHERE documents.document_no = ?""",
+        (replaced_id, document_no),
+    )
+
 
 
 def update_document(
@@ -150,8 +166,13 @@ def update_document(
 
 def delete_document(connection: Connection, document_id: str) -> None:
     """Out of sight now; a job removes the rest. Raises DOCUMENT_NOT_FOUND."""
-    document_no = live_number(connection, document_id)
-    now = now_ms()
+    delete_by_number(connection, live_number(connection, document_id), now_ms())
+
+
+def delete_by_number(connection: Connection, document_no: int, now: int) -> None:
+    """Out of sight now, unless it is already; a job removes the rest."""
+    if first_row(connection, f"SELECT 1 FROM documents WHERE document_no = ? AND status IN {GONE}", (document_no,)):
+        return
     job_rows.cancel_jobs(connection, document_no, now)
     connection.execute(
         "UPDATE documents SET status = 'deleting', searchable = 0, updated_at_ms = ? WHERE document_no = ?",
@@ -178,7 +199,7 @@ def purge_documents(connection: Connection) -> list[str]:
     connection.execute("INSERT INTO chunk_fts (chunk_fts) VALUES ('delete-all')")
     for table in _PURGED_TABLES:
         connection.execute(f"DELETE FROM {table}")
-    connection.execute("DELETE FROM meta WHERE key = 'fingerprint'")
+    connection.execute("DELETE FROM meta WHERE key IN ('fingerprint', 'folder_scan')")
     raise_generation(connection)
     return keys
 

@@ -112,6 +112,8 @@ def _index_revision(connection: Connection, item: PackedRevision, fingerprint: s
         user = json.loads(user_json) if user_json else {}
         write_metadata_values(connection, document_no, merged(user, item.properties))
     note_vector_change(connection, document_no)
+    early_vectors.forget(connection, document_no)
+    folder_rows.settle_replacement(connection, document_no, now)
     job_rows.complete_job(connection, job_no, now)
     return True
 
@@ -219,11 +221,12 @@ def reusable_vectors(
     """Vectors of the live chunks that the model of this fingerprint made from these texts."""
     texts = {embedding_hash(text): text for text in embedding_texts}
     rows = connection.execute(
-        """SELECT c.embedding_hash, v.vector FROM documents d
+        """SELECT c.embedding_hash, v.vector FROM documents n
+           JOIN documents d ON d.document_no IN (n.document_no, n.replaces_no)
            JOIN revisions r ON r.revision_no = d.current_revision_no
            JOIN index_versions i ON i.version_no = r.version_no
            JOIN chunks c ON c.document_no = d.document_no JOIN chunk_vectors v ON v.chunk_no = c.chunk_no
-           WHERE d.id = ? AND d.searchable = 1 AND i.fingerprint = ?
+           WHERE n.id = ? AND d.searchable = 1 AND i.fingerprint = ?
              AND hex(c.embedding_hash) IN (SELECT value FROM json_each(?))""",
         (document_id, fingerprint, json_list(key.hex().upper() for key in texts)),
     )
