@@ -14,6 +14,7 @@ from mcp_knowledge.errors import KnowledgeError
 LIMITS: dict[str, Any] = {
     "max_extract_bytes": 8 * 1024 * 1024,
     "max_document_pages": 500,
+    "max_spreadsheet_cells": 200_000,
     "max_archive_uncompressed_bytes": 100 * 1024 * 1024,
     "max_archive_entries": 1024,
     "max_archive_compression_ratio": 100,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mcp_knowledge.adapters.parsers.encodings import decode
+from mcp_knowledge.adapters.parsers.grids import column_name, is_number, row_groups
 from mcp_knowledge.adapters.parsers.source import MAX_CELLS, Source, TextBudget
 from mcp_knowledge.domain.blocks import Block, NormalizedDocument, Paragraph, SourceLocation, Table
 from mcp_knowledge.errors import KnowledgeError
@@ -14,11 +15,8 @@ from mcp_knowledge.errors import KnowledgeError
 _DELIMITERS = (",", ";", "\t", "|")
 _SAMPLE_RECORDS = 100
 _SAMPLE_CHARS = 64 * 1024
-_MAX_GROUP_ROWS = 50
-_MAX_GROUP_CHARS = 4_000
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 _SEPARATOR_LINE = re.compile(r"sep=([,;|\t])\r?\n?", re.IGNORECASE)  # Excel's own way to state the delimiter
-_NUMBER = re.compile(r"[-+(]?[\s$€£¥]*\d[\d.,' ]*[%)]?\s*(?:[€$£¥]|[A-Z]{3})?|\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}.*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,22 +130,15 @@ def _parted(records: Sequence[_Record], width: int) -> tuple[Sequence[_Record], 
 
 
 def _is_header(record: _Record) -> bool:
-    numbers = sum(_NUMBER.fullmatch(cell) is not None for cell in record.cells)
+    numbers = sum(is_number(cell) for cell in record.cells)
     return numbers * 2 < len(record.cells)
 
 
 def _groups(records: Sequence[_Record]) -> Iterator[Sequence[_Record]]:
-    group: list[_Record] = []
-    chars = 0
-    for record in records:
-        size = sum(map(len, record.cells))
-        if group and (len(group) == _MAX_GROUP_ROWS or chars + size > _MAX_GROUP_CHARS):
-            yield group
-            group, chars = [], 0
-        group.append(record)
-        chars += size
-    if group:
-        yield group
+    start = 0
+    for size in row_groups([record.cells for record in records], [record.number for record in records]):
+        yield records[start : start + size]
+        start += size
 
 
 def _location(records: Sequence[_Record], width: int) -> SourceLocation:
@@ -157,12 +148,3 @@ def _location(records: Sequence[_Record], width: int) -> SourceLocation:
         char_start=first.start,
         char_end=last.end,
     )
-
-
-def column_name(number: int) -> str:
-    """The letters of a column counted from 1: A … Z, AA, AB …"""
-    letters = ""
-    while number:
-        number, rest = divmod(number - 1, 26)
-        letters = chr(ord("A") + rest) + letters
-    return letters

@@ -78,6 +78,16 @@ REGISTRY = Registry(
         ),
         Format("odt", "1", f"{_HERE}.opendocument", {"odt": "application/vnd.oasis.opendocument.text"}, binary=True),
         Format("rtf", "1", f"{_HERE}.rtf", {"rtf": "application/rtf"}, binary=True),
+        Format(
+            "xlsx",
+            "1",
+            f"{_HERE}.sheets",
+            {
+                "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+                "xlsm": "application/vnd.ms-excel.sheet.macroEnabled.12",
+            },
+            binary=True,
+        ),
         Format("markdown", "1", f"{_HERE}.markdown", {"md": "text/markdown", "markdown": "text/markdown"}),
         Format("text", "1", f"{_HERE}.text", {"txt": "text/plain", "log": "text/plain", "rst": "text/x-rst"}),
         Format(

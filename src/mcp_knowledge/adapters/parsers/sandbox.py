@@ -169,6 +169,7 @@ class SandboxedParser:
         self._limits = Limits(
             max_extract_bytes=settings.max_extract_bytes,
             max_document_pages=settings.max_document_pages,
+            max_spreadsheet_cells=settings.max_spreadsheet_cells,
             max_archive_uncompressed_bytes=settings.max_archive_uncompressed_bytes,
             max_archive_entries=settings.max_archive_entries,
             max_archive_compression_ratio=settings.max_archive_compression_ratio,

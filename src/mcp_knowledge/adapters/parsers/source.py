@@ -8,10 +8,11 @@ from mcp_knowledge.errors import KnowledgeError
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds of one parse. Bytes, pages, entries and seconds; the ratio is uncompressed to compressed size."""
+    """Bounds of one parse. Bytes, pages, cells, entries and seconds; the ratio is uncompressed to compressed size."""
 
     max_extract_bytes: int
     max_document_pages: int
+    max_spreadsheet_cells: int
     max_archive_uncompressed_bytes: int
     max_archive_entries: int
     max_archive_compression_ratio: int

@@ -1,0 +1,113 @@
+"""Where the tables of a sheet are: it is cut at blank rows, and at blank columns between tables side by side."""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from mcp_knowledge.adapters.parsers.sheets_grid import Grid
+from mcp_knowledge.adapters.parsers.sheets_model import Range
+
+_WIDE_GAP = 2  # blank columns that no table has inside
+
+
+class Region(NamedTuple):
+    """A table to the eye: its rows from top to bottom, its first and last column.
+
+    Args:
+        named: whether the file itself says that the first row holds the column names.
+    """
+
+    rows: list[int]
+    left: int
+    right: int
+    named: bool = False
+
+    @property
+    def range(self) -> Range:
+        """The cells from the first to the last."""
+        return Range(self.rows[0], self.left, self.rows[-1], self.right)
+
+
+def find_regions(grid: Grid, headers: list[Range]) -> Iterator[Region]:
+    """The sheet's regions in reading order.
+
+    Args:
+        headers: rows of column names that the file defines; a region begins at each.
+    """
+    if not grid.rows:
+        return
+    left, right = min(map(min, grid.rows.values())), max(map(max, grid.rows.values()))
+    for region in _cut(grid, list(grid.rows), left, right):
+        yield from _cut_at_headers(region, headers)
+
+
+def _cut(grid: Grid, rows: list[int], left: int, right: int) -> Iterator[Region]:
+    for band in _runs(rows, grid.row_gap):
+        columns = sorted({column for number in band for column in grid.rows[number] if left <= column <= right})
+        parts = _side_by_side(grid, band, _runs(columns, grid.column_gap))
+        if len(parts) == 1:
+            yield Region(band, columns[0], columns[-1])
+            continue
+        for first, last in parts:
+            yield from _cut(grid, _filled(grid, band, first, last), first, last)
+
+
+def _runs(numbers: list[int], gap: Callable[[int, int], int]) -> list[list[int]]:
+    """Neighbours together: numbers with nothing visible between them."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and (number == runs[-1][-1] + 1 or gap(runs[-1][-1], number) == 0):
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return runs
+
+
+def _filled(grid: Grid, band: list[int], first: int, last: int) -> list[int]:
+    """The rows that have a cell between two columns."""
+    return [number for number in band if any(first <= column <= last for column in grid.rows[number])]
+
+
+def _side_by_side(grid: Grid, band: list[int], runs: list[list[int]]) -> list[tuple[int, int]]:
+    """First and last column of each table in a band: runs of columns, joined where a gap is only space in a table."""
+    parts = [(runs[0][0], runs[0][-1])]
+    for run in runs[1:]:
+        before, after = parts[-1], (run[0], run[-1])
+        if _apart(grid, band, before, after):
+            parts.append(after)
+        else:
+            parts[-1] = (before[0], after[1])
+    return parts
+
+
+def _apart(grid: Grid, band: list[int], before: tuple[int, int], after: tuple[int, int]) -> bool:
+    """Whether two runs of columns are two tables.
+
+    Rows that go on over the gap make one table of both: what belongs together must not be torn apart.
+    """
+    left, right = _filled(grid, band, *before), _filled(grid, band, *after)
+    wide = grid.column_gap(before[1], after[0]) >= _WIDE_GAP
+    if before[0] == before[1] or after[0] == after[1]:  # one column alone is a label or a remark, unless far away
+        return wide and (left[0], left[-1]) != (right[0], right[-1]) and len(right) != 1
+    if len(left) < 2 or len(right) < 2:
+        return False
+    return wide or (left[0], left[-1]) != (right[0], right[-1]) or _same_names(grid, left[0], before, after)
+
+
+def _same_names(grid: Grid, row: int, before: tuple[int, int], after: tuple[int, int]) -> bool:
+    """Whether the first row names columns on both sides alike."""
+    names = [
+        {grid.rows[row][column].text for column in range(first, last + 1) if column in grid.rows[row]}
+        for first, last in (before, after)
+    ]
+    return bool(names[0] & names[1])
+
+
+def _cut_at_headers(region: Region, headers: list[Range]) -> Iterator[Region]:
+    starts = {header.top for header in headers if header.left <= region.right and header.right >= region.left}
+    rows: list[int] = []
+    for number in region.rows:
+        if number in starts and rows:
+            yield region._replace(rows=rows, named=rows[0] in starts)
+            rows = []
+        rows.append(number)
+    yield region._replace(rows=rows, named=rows[0] in starts)

@@ -1,0 +1,180 @@
+"""A sheet's blocks: its name, titles, tables with their column names, comments; each with its exact range."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from mcp_knowledge.adapters.parsers.grids import column_name, row_groups
+from mcp_knowledge.adapters.parsers.sheets_format import Number
+from mcp_knowledge.adapters.parsers.sheets_grid import Grid, Shown
+from mcp_knowledge.adapters.parsers.sheets_headers import header_rows
+from mcp_knowledge.adapters.parsers.sheets_model import Note, Range, Sheet
+from mcp_knowledge.adapters.parsers.sheets_regions import Region, find_regions
+from mcp_knowledge.adapters.parsers.sinks import merge_headers
+from mcp_knowledge.domain.blocks import Block, Heading, Paragraph, SourceLocation, Table
+
+_MAX_TITLE_CHARS = 120
+_SPARSE = 8  # a region with fewer filled cells than one in eight is no table
+_SMALL_REGION = 10_000
+_SENTENCE_ENDS = (".", "!", "?", ":", ";", ",", "。")
+
+
+class _Names(NamedTuple):
+    """The column names of a table that later ones go on with."""
+
+    left: int
+    right: int
+    texts: tuple[str, ...]
+
+
+def sheet_blocks(sheet: Sheet, texts: Mapping[Number, str]) -> list[Block]:
+    """The blocks of a sheet; none when it shows no text."""
+    return _SheetBlocks(sheet, texts).blocks()
+
+
+class _SheetBlocks:
+    def __init__(self, sheet: Sheet, texts: Mapping[Number, str]) -> None:
+        self._sheet = sheet
+        self._grid = Grid(sheet, texts)
+        self._names: _Names | None = None
+        self._covered: list[Range] = []
+
+    def blocks(self) -> list[Block]:
+        """Name, then the regions, each followed by its comments, then what hangs elsewhere."""
+        regions = list(find_regions(self._grid, self._sheet.headers))
+        comments = [note for note in self._sheet.notes if self._grid.shows(note.where.top, note.where.left)]
+        result: list[Block] = []
+        for index, region in enumerate(regions):
+            below = regions[index + 1] if index + 1 < len(regions) else None
+            result += self._region(region, below)
+            area = region.range
+            inside = [note for note in comments if note.label and area.holds(note.where.top, note.where.left)]
+            comments = [note for note in comments if note not in inside]
+            result += map(self._note, sorted(inside))
+        result += map(self._note, sorted(comments))
+        if not result:
+            return []
+        ranges = [region.range for region in regions] + [note.where for note in self._sheet.notes]
+        return [Heading(1, self._sheet.name, self._place(_cover(ranges))), *result]
+
+    def _place(self, area: Range) -> SourceLocation:
+        return SourceLocation(sheet=self._sheet.name, cell_range=str(area))
+
+    def _note(self, note: Note) -> Block:
+        cell = f"{column_name(note.where.left)}{note.where.top}"
+        text = f"[{note.label} on {cell}: {note.text}]" if note.label else note.text
+        return Paragraph(text, self._place(note.where))
+
+    def _region(self, region: Region, below: Region | None) -> Iterator[Block]:
+        cells = sum(len(self._grid.rows[number]) for number in region.rows)
+        if len(region.rows) * (region.right - region.left + 1) > cells * _SPARSE + _SMALL_REGION:
+            yield from self._scattered(region)
+            return
+        while region.rows and (line := self._line(region)) is not None:
+            area, cell = line
+            rest = [number for number in region.rows if number > area.bottom]
+            near = bool(rest) or (below is not None and self._grid.row_gap(region.rows[-1], below.rows[0]) <= 1)
+            yield self._line_block(area, cell, above_table=near and (bool(rest) or cell.bold or self._is_first(region)))
+            region = region._replace(rows=rest)
+        if region.rows:
+            yield from self._table(region)
+
+    def _is_first(self, region: Region) -> bool:
+        return region.rows[0] == next(iter(self._grid.rows))
+
+    def _line(self, region: Region) -> tuple[Range, Shown] | None:
+        """The first row's range and cell if it is one cell, alone in its row, of a region that is no column."""
+        top = region.rows[0]
+        row = [(column, cell) for column, cell in self._grid.rows[top].items() if region.left <= column <= region.right]
+        column, cell = min(row, key=lambda item: item[0])
+        if cell.merged is None:
+            alone = len(row) == 1 and (region.left < region.right or len(region.rows) == 1)
+            return (Range(top, column, top, column), cell) if alone else None
+        area = cell.merged
+        if any(other.merged != area for _, other in row) or area.top != top:
+            return None
+        tall = [number for number in region.rows if number <= area.bottom]
+        if any(
+            other.merged != area
+            for number in tall
+            for at, other in self._grid.rows[number].items()
+            if region.left <= at <= region.right
+        ):
+            return None
+        return area._replace(bottom=tall[-1], right=max(at for at, _ in row)), cell
+
+    def _line_block(self, area: Range, cell: Shown, above_table: bool) -> Block:
+        place = self._place(area)
+        title = above_table and not cell.typed and len(cell.text) <= _MAX_TITLE_CHARS
+        if title and "\n" not in cell.text and not cell.text.endswith(_SENTENCE_ENDS):
+            return Heading(2, cell.text, place)
+        return Paragraph(cell.text, place)
+
+    def _table(self, region: Region) -> Iterator[Block]:
+        columns = range(region.left, region.right + 1)
+        depth = header_rows(self._grid, region)
+        rows = [self._texts(number, columns) for number in region.rows]
+        names = merge_headers([list(row) for row in rows[:depth]]) if depth else self._continued(region)
+        if depth and names:
+            self._names = _Names(region.left, region.right, names)
+        elif names is None:
+            self._names = None
+        first = depth
+        for start, end in self._groups(region.rows, rows, depth):
+            top = region.rows[start]
+            if start == depth and depth and region.rows[start] - region.rows[0] == depth:
+                top = region.rows[0]
+            elif start == depth and depth:  # hidden rows part the names from the first row
+                yield Table(
+                    names, (), self._place(Range(region.rows[0], region.left, region.rows[depth - 1], region.right))
+                )
+            area = Range(top, region.left, region.rows[end - 1], region.right)
+            yield Table(names, tuple(rows[start:end]), self._place(area))
+            first = end
+        if first == depth == len(rows):
+            yield Table(None, tuple(rows), self._place(region.range))
+
+    def _texts(self, number: int, columns: range) -> tuple[str, ...]:
+        row = self._grid.rows[number]
+        return tuple(row[column].text if column in row else "" for column in columns)
+
+    def _groups(self, numbers: Sequence[int], rows: Sequence[tuple[str, ...]], first: int) -> Iterator[tuple[int, int]]:
+        """Stretches of rows that make one block: neighbours by number, not too many."""
+        start = first
+        for size in row_groups(rows[first:], numbers[first:]):
+            yield start, start + size
+            start += size
+
+    def _continued(self, region: Region) -> tuple[str, ...] | None:
+        """The names of the table above, for one that goes on after a blank row under the same columns."""
+        names = self._names
+        if names is None or not (names.left <= region.left and region.right <= names.right):
+            return None
+        if region.left == region.right:
+            return None
+        return names.texts[region.left - names.left : region.right - names.left + 1]
+
+    def _scattered(self, region: Region) -> Iterator[Block]:
+        """Cells too far from each other for a table: each stretch of neighbours by itself."""
+        for number in region.rows:
+            row = self._grid.rows[number]
+            run: list[int] = []
+            for column in sorted(at for at in row if region.left <= at <= region.right):
+                if run and column != run[-1] + 1:
+                    yield self._stretch(number, run)
+                    run = []
+                run.append(column)
+            yield self._stretch(number, run)
+
+    def _stretch(self, number: int, columns: Sequence[int]) -> Block:
+        texts = self._texts(number, range(columns[0], columns[-1] + 1))
+        area = Range(number, columns[0], number, columns[-1])
+        return Table(None, (texts,), self._place(area))
+
+
+def _cover(ranges: Sequence[Range]) -> Range:
+    return Range(
+        min(area.top for area in ranges),
+        min(area.left for area in ranges),
+        max(area.bottom for area in ranges),
+        max(area.right for area in ranges),
+    )
