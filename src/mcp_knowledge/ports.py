@@ -572,27 +572,6 @@ class ArchiveReader(Protocol):
         ...
 
 
-class Embedder(Protocol):
-    """Text to unit vectors, with one model."""
-
-    @property
-    def model(self) -> str:
-        """The model's name."""
-        ...
-
-    @property
-    def version(self) -> str:
-        """Changes with the model's file or with the prefix that passages get."""
-        ...
-
-    @property
-    def dimensions(self) -> int:
-        """Length of the vectors."""
-        ...
-
-    @property
-    def max_tokens(self) -> int:
-        """Tokens the model reads, special ones included."""
 class FolderStore(Protocol):
     """What is known of the files of the scanned folder. A file's row is written in one transaction with what the file
     becomes, so that a scan that was killed doubles nothing.
@@ -682,6 +661,27 @@ class FolderWatch(Protocol):
         ...
 
 
+class Embedder(Protocol):
+    """Text to unit vectors, with one model."""
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """Changes with the model's file or with the prefix that passages get."""
+        ...
+
+    @property
+    def dimensions(self) -> int:
+        """Length of the vectors."""
+        ...
+
+    @property
+    def max_tokens(self) -> int:
+        """Tokens the model reads, special ones included."""
         ...
 
     @property

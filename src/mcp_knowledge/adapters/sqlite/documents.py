@@ -34,7 +34,6 @@ SELECT = f"""
 
 _PURGED_TABLES = (  # what refers to others first
     "folder_files",
-    "early_vectors",
     "archive_entries",
     "archives",
     "chunk_vectors",
@@ -115,13 +114,14 @@ def create_document(connection: Connection, new: NewDocument) -> tuple[Document,
          new.original_filename, new.blob_key),
     )  # fmt: skip
     assert row is not None
+    connection.execute("UPDATE documents SET newest_revision_no = ? WHERE document_no = ?", (row[0], document_no))
     if new.replaces is not None:
         _inherit(connection, document_no, new.replaces)
-    connection.execute("UPDATE documents SET newest_revision_no = ? WHERE document_no = ?", (row[0], document_no))
     write_metadata_values(connection, document_no, metadata, fresh=True)
     job_rows.queue_job(connection, "ingest", document_no, row[0], now)
     raise_generation(connection)
     return _by_number(connection, document_no), False
+
 
 def _inherit(connection: Connection, document_no: int, replaced_id: str) -> None:
     """Remember what a document replaces, and take over what its user chose: the collection and an own title."""
@@ -133,7 +133,6 @@ def _inherit(connection: Connection, document_no: int, replaced_id: str) -> None
             WHERE documents.document_no = ?""",
         (replaced_id, document_no),
     )
-
 
 
 def update_document(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mcp_knowledge.adapters.sqlite import content, job_rows, lexicon
+from mcp_knowledge.adapters.sqlite import content, folder_rows, job_rows, lexicon
 from mcp_knowledge.adapters.sqlite.drivers import Connection, Row
 from mcp_knowledge.adapters.sqlite.metadata import merged, write_metadata_values
 from mcp_knowledge.adapters.sqlite.sql import (
@@ -112,7 +112,6 @@ def _index_revision(connection: Connection, item: PackedRevision, fingerprint: s
         user = json.loads(user_json) if user_json else {}
         write_metadata_values(connection, document_no, merged(user, item.properties))
     note_vector_change(connection, document_no)
-    early_vectors.forget(connection, document_no)
     folder_rows.settle_replacement(connection, document_no, now)
     job_rows.complete_job(connection, job_no, now)
     return True
