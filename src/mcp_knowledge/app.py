@@ -20,8 +20,11 @@ from mcp_knowledge.adapters.sqlite.jobs import SqliteJobQueue
 from mcp_knowledge.adapters.sqlite.lexical import SqliteLexicalIndex
 from mcp_knowledge.adapters.sqlite.store import SqliteStore
 from mcp_knowledge.adapters.sqlite.vectors import SqliteVectorIndex
+from mcp_knowledge.adapters.zip_files import ZipReader
 from mcp_knowledge.domain.cursors import CursorSigner, secret_from
 from mcp_knowledge.services import Services
+from mcp_knowledge.services.archive_import import ArchiveImporter
+from mcp_knowledge.services.archive_worker import ArchiveWorker
 from mcp_knowledge.services.archives import Archives
 from mcp_knowledge.services.background import Background
 from mcp_knowledge.services.catalog import Catalog
@@ -72,7 +75,12 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             media_type=mime_type_of,
             wake=worker.wake,
         )
-        archives = Archives(SqliteArchiveStore(database), blobs, events)
+        archive_store = SqliteArchiveStore(database)
+        importer = ArchiveImporter(
+            archive_store, blobs, ZipReader(settings), library, events, settings.max_upload_bytes
+        )
+        archive_worker = ArchiveWorker(archive_store, blobs, importer, events, settings.job_lease_ms, _worker_name())
+        archives = Archives(archive_store, blobs, events, archive_worker.wake)
         yield Services(
             settings=settings,
             cursors=cursors,
@@ -96,7 +104,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             ),
             events=events,
             worker=worker,
-            background=Background(worker, archives),
+            background=Background(worker, archive_worker),
         )
 
 

@@ -64,6 +64,7 @@ ERROR_CODES: dict[str, ErrorCode] = {
     "ARCHIVE_TOO_LARGE": ErrorCode(422, "This archive has too many entries, or too much is in it."),
     "ARCHIVE_MALFORMED": ErrorCode(422, "This archive could not be read."),
     "ARCHIVE_ENCRYPTED": ErrorCode(422, "This archive is password-protected."),
+    "ARCHIVE_ENTRY_UNSAFE": ErrorCode(422, "The path of this file in the archive is not safe."),
     "INVALID_INGEST_MANIFEST": ErrorCode(422, "The manifest of the folder is not valid."),
     "SSRF_BLOCKED": ErrorCode(400, "This address is not on the public internet and is not fetched."),
     "URL_FETCH_FAILED": ErrorCode(502, "The document could not be fetched from this address."),

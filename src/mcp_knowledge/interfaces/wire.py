@@ -1,5 +1,7 @@
 """JSON shapes shared by REST, MCP, the dashboard and the command line: camelCase is made here and nowhere else."""
 
+from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -7,6 +9,7 @@ from mcp_knowledge import __version__
 from mcp_knowledge.domain.blocks import NormalizedDocument, block_to_json
 from mcp_knowledge.domain.documents import (
     DOCUMENT_STATUSES,
+    ENTRY_OUTCOMES,
     ArchiveEntry,
     ArchiveImport,
     Collection,
@@ -233,7 +236,9 @@ def archive(item: ArchiveImport) -> Json:
 
 
 def archive_with_entries(item: ArchiveImport, entries: list[ArchiveEntry]) -> Json:
-    """An import of an archive, with what became of each of its files."""
+    """An import of an archive, with what became of each of its files; the counts are of exactly these."""
+    outcomes = Counter(entry.outcome for entry in entries)
+    item = replace(item, outcomes={outcome: outcomes[outcome] for outcome in ENTRY_OUTCOMES})
     ids = [entry.document_id for entry in entries if entry.outcome == "extracted" and entry.document_id]
     return {
         **archive(item),

@@ -1,8 +1,6 @@
-"""Imports of archives: taking one in, looking at how it stands, and working off the queue in the background."""
+"""Imports of archives: taking one in, and looking at how it stands."""
 
-import asyncio
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from mcp_knowledge.domain.documents import ArchiveEntry, ArchiveImport, ArchiveState, Metadata, new_id
@@ -20,16 +18,24 @@ class ArchiveReceipt:
     archive_id: str
     state: ArchiveState
 
+    @property
+    def duplicate(self) -> bool:
+        """Never: which of its files are known already shows when it is imported."""
+        return False
+
 
 class Archives:
-    """The use cases around archives, and the loop that imports them."""
+    """The use cases around archives.
 
-    def __init__(self, store: ArchiveStore, blobs: BlobStore, events: Events) -> None:
+    Args:
+        wake: tells the importer that an archive waits.
+    """
+
+    def __init__(self, store: ArchiveStore, blobs: BlobStore, events: Events, wake: Callable[[], None]) -> None:
         self._store = store
         self._blobs = blobs
         self._events = events
-        self._wake = asyncio.Event()
-        self._stopping = False
+        self._wake = wake
 
     async def receive(
         self,
@@ -67,7 +73,7 @@ class Archives:
             await self._blobs.delete(blob_key)
             raise
         self._events.publish("archive", queued)
-        self.wake()
+        self._wake()
         return ArchiveReceipt(queued.id, queued.state)
 
     async def get(self, archive_id: str) -> ArchiveImport:
@@ -86,23 +92,6 @@ class Archives:
             skipped_limit: only files that gave no document of their own, up to this many of each import.
         """
         return await self._store.entries(archive_ids, skipped_limit)
-
-    async def run(self) -> None:
-        """Work until `stop`."""
-        while not self._stopping:
-            self._wake.clear()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(1.0):
-                    await self._wake.wait()
-
-    def wake(self) -> None:
-        """An import may wait: look at once. Called on the loop that runs the import."""
-        self._wake.set()
-
-    async def stop(self) -> None:
-        """Claim nothing more and hand back what is not done."""
-        self._stopping = True
-        self._wake.set()
 
     async def list(self, limit: int, after: Position | None = None) -> tuple[list[ArchiveImport], Position | None]:
         """A page, newest first, and where the next one goes on."""

@@ -88,6 +88,32 @@ class Library:
         """Keep a received file and queue its ingestion. The temporary file is gone afterwards, whatever happens.
 
         Raises:
+        Raises:
+            KnowledgeError: DOCUMENT_UNSUPPORTED_FORMAT, COLLECTION_NOT_FOUND.
+        """
+        new = await self.keep(file, collection_id, metadata, source_path, source_url)
+        try:
+            document, duplicate = await self._store.create_document(new)
+        except KnowledgeError:
+            await self._blobs.delete(new.blob_key)
+            raise
+        if duplicate:
+            await self._blobs.delete(new.blob_key)
+        else:
+            self.announce(document)
+        return UploadReceipt(document.id, document.status, document.revision, duplicate)
+
+    async def keep(
+        self,
+        file: StoredUpload,
+        collection_id: str | None = None,
+        metadata: Metadata | None = None,
+        source_path: str | None = None,
+        source_url: str | None = None,
+    ) -> NewDocument:
+        """Make a received file durable; what is then to be written to the store. The temporary file is gone afterwards,
+        whatever happens.
+
             KnowledgeError: DOCUMENT_UNSUPPORTED_FORMAT, COLLECTION_NOT_FOUND.
         """
         revision_id = new_id("rev")
@@ -99,7 +125,7 @@ class Library:
             await self._blobs.put_file(blob_key, file.path)
         finally:
             file.path.unlink(missing_ok=True)
-        new = NewDocument(
+        return NewDocument(
             id=new_id("doc"),
             revision_id=revision_id,
             title=title_of(name),
@@ -114,17 +140,11 @@ class Library:
             source_path=source_path,
             source_url=source_url,
         )
-        try:
-            document, duplicate = await self._store.create_document(new)
-        except KnowledgeError:
-            await self._blobs.delete(blob_key)
-            raise
-        if duplicate:
-            await self._blobs.delete(blob_key)
-        else:
-            self._changed(document)
-            self._wake()
-        return UploadReceipt(document.id, document.status, document.revision, duplicate)
+
+    def announce(self, document: Document) -> None:
+        """Tell readers of a document that has a job now, and the worker of the job."""
+        self._changed(document)
+        self._wake()
 
     async def add_revision(self, document_id: str, file: StoredUpload) -> UploadReceipt:
         """Keep a newer original of a document and queue its ingestion; the temporary file is gone afterwards.
@@ -155,8 +175,7 @@ class Library:
         except KnowledgeError:
             await self._blobs.delete(blob_key)
             raise
-        self._changed(document)
-        self._wake()
+        self.announce(document)
         return UploadReceipt(document.id, document.status, number, duplicate=False)
 
     def _accepted_name(self, filename: str) -> tuple[str, str]:

@@ -14,6 +14,8 @@ from mcp_knowledge.interfaces.rest.operations import Answer, Operations
 from mcp_knowledge.interfaces.rest.responses import json_response
 from mcp_knowledge.interfaces.rest.uploads import receive_upload
 from mcp_knowledge.ports import UNSET, DocumentQuery, DocumentSort
+from mcp_knowledge.services.archives import ArchiveReceipt
+from mcp_knowledge.services.library import UploadReceipt
 
 operations = Operations("Documents")
 
@@ -26,11 +28,15 @@ _SORTS: dict[str, DocumentSort] = {
 _UPLOAD_ERRORS = ("INVALID_UPLOAD", "PAYLOAD_TOO_LARGE", "DOCUMENT_UNSUPPORTED_FORMAT", "SERVICE_UNAVAILABLE")
 
 
+def _received(receipt: UploadReceipt | ArchiveReceipt) -> Response:
+    return json_response(wire.receipt(receipt), 200 if receipt.duplicate else 202)
+
+
 @operations.add(
     "POST",
     "/documents",
     "Upload a document",
-    Answer(202, "Stored; its ingestion is queued.", schemas.UploadReceipt),
+    Answer(202, "Stored; its ingestion is queued. An archive answers with its own id.", schemas.AnyReceipt),
     Answer(200, "A live document has the same bytes: this is its id.", schemas.UploadReceipt),
     form=schemas.DocumentUpload,
     errors=(*_UPLOAD_ERRORS, "INVALID_METADATA", "COLLECTION_NOT_FOUND"),
@@ -38,9 +44,8 @@ _UPLOAD_ERRORS = ("INVALID_UPLOAD", "PAYLOAD_TOO_LARGE", "DOCUMENT_UNSUPPORTED_F
 async def upload_document(request: Request) -> Response:
     """A new document."""
     found = services(request)
-    form = await receive_upload(request, found.library, found.settings.max_upload_bytes)
-    receipt = await found.library.upload(form.file, form.collection_id, form.metadata)
-    return json_response(wire.receipt(receipt), 200 if receipt.duplicate else 202)
+    form = await receive_upload(request, found.intake, found.settings.max_upload_bytes)
+    return _received(await found.intake.add(form.file, form.collection_id, form.metadata))
 
 
 @operations.add(

@@ -72,9 +72,12 @@ async def retry_job(request: Request) -> Response:
     "GET",
     "/events",
     "Follow changes as they happen",
-    Answer(200, "Server-Sent Events named document and job; data is the changed thing.", media_type=_EVENT_STREAM),
+    Answer(
+        200, "Server-Sent Events: document, job, archive, scan; data is the changed thing.", media_type=_EVENT_STREAM
+    ),
     errors=("SERVICE_UNAVAILABLE",),
-    description="`Last-Event-ID` brings what was missed, as far as the server still has it. Polling always works too.",
+    description="`Last-Event-ID` brings what was missed, as far as the server still has it. Polling always works too. "
+    "An archive comes without its entries.",
 )
 async def follow_events(request: Request) -> Response:
     """A stream of changes."""

@@ -20,7 +20,10 @@ from mcp_knowledge.domain.documents import Metadata
 from mcp_knowledge.domain.metadata import MAX_METADATA_BYTES, check_metadata
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.rest.arguments import body_pieces, parse_json
+from mcp_knowledge.services.intake import Intake
 from mcp_knowledge.services.library import Library, StoredUpload
+
+Door = Intake | Library
 
 _FORM_OVERHEAD_BYTES = 1024 * 1024  # boundaries, part headers and small fields beside the file
 _BUFFER_BYTES = 1024 * 1024  # what is gathered before a write leaves the event loop
@@ -36,10 +39,11 @@ class UploadForm:
     metadata: Metadata | None
 
 
-async def receive_upload(request: Request, library: Library, max_bytes: int) -> UploadForm:
+async def receive_upload(request: Request, door: Door, max_bytes: int) -> UploadForm:
     """Read a multipart form with one file.
 
     Args:
+        door: where the file will go; it says which names are accepted.
         max_bytes: the largest file.
 
     Raises:
@@ -52,7 +56,7 @@ async def receive_upload(request: Request, library: Library, max_bytes: int) -> 
     announced = request.headers.get("content-length", "")
     if announced.isdecimal() and (len(announced) > 18 or int(announced) > most):
         raise _too_large(max_bytes)
-    with _Receiver(library, max_bytes) as receiver:
+    with _Receiver(door, max_bytes) as receiver:
         parser = receiver.parser(boundary)
         received = 0
         async for piece in body_pieces(request):
@@ -83,8 +87,8 @@ def _too_large(max_bytes: int) -> KnowledgeError:
 class _Receiver:
     """What the parser's events add up to. Leaving it without `finish` removes the temporary file."""
 
-    def __init__(self, library: Library, max_bytes: int) -> None:
-        self._library = library
+    def __init__(self, door: Door, max_bytes: int) -> None:
+        self._door = door
         self._max_bytes = max_bytes
         self._fields: dict[str, bytearray] = {}
         self._header_name = b""
@@ -197,11 +201,11 @@ class _Receiver:
             raise KnowledgeError("INVALID_UPLOAD", "The field 'file' must be a file with a name.")
         if self._filename is not None:
             raise KnowledgeError("INVALID_UPLOAD", "Send one file in each request.")
-        self._library.check_extension(filename)
+        self._door.check_extension(filename)
         self._filename = filename
         self._in_file = True
         with _storing():
-            self._path = self._library.upload_dir() / f"{secrets.token_hex(16)}.upload"
+            self._path = self._door.upload_dir() / f"{secrets.token_hex(16)}.upload"
             self._target = self._path.open("xb", buffering=0)
 
     def _part_data(self, data: bytes, start: int, end: int) -> None:

@@ -10,6 +10,7 @@ from mcp_knowledge.interfaces.rest.uploads import receive_upload
 from mcp_knowledge.interfaces.web import notices
 from mcp_knowledge.interfaces.web.documents import services_of
 from mcp_knowledge.interfaces.web.templating import render
+from mcp_knowledge.services.archives import ArchiveReceipt
 
 router = APIRouter(include_in_schema=False)
 
@@ -23,10 +24,12 @@ async def upload(request: Request) -> RedirectResponse:
     """Take a file in, then show the list with a message."""
     services = services_of(request)
     try:
-        form = await receive_upload(request, services.library, services.settings.max_upload_bytes)
-        receipt = await services.library.upload(form.file, form.collection_id, form.metadata)
+        form = await receive_upload(request, services.intake, services.settings.max_upload_bytes)
+        receipt = await services.intake.add(form.file, form.collection_id, form.metadata)
     except KnowledgeError as error:
         return _go(notices.refused(error.code))
+    if isinstance(receipt, ArchiveReceipt):
+        return _go(f"/imports/{quote(receipt.archive_id)}")
     if receipt.duplicate:
         return _go(notices.known(receipt.document_id))
     return _go(notices.added(receipt.document_id))
