@@ -244,7 +244,19 @@ class Store(Protocol):
         ...
 
     async def reindex_document(self, document_id: str) -> Job:
-        """Queue the newest revision again. Raises DOCUMENT_NOT_FOUND, or DOCUMENT_BUSY while a job for it is active."""
+        """Queue the current revision again, or the newest before any is ready. A newer one that failed stays failed.
+
+        Raises DOCUMENT_NOT_FOUND, or DOCUMENT_BUSY while a job for it is active.
+        """
+        ...
+
+    async def reindex_documents(self, after_id: str, limit: int) -> tuple[list[str], str | None]:
+        """`reindex_document` for up to `limit` documents by id after `after_id`; their jobs let every other job go
+        first.
+
+        The ids of those queued (documents with an active job are passed over), and the id to go on after, None at the
+        end.
+        """
         ...
 
     async def get_document(self, document_id: str) -> Document | None:
@@ -303,7 +315,16 @@ class Store(Protocol):
     async def reusable_vectors(
         self, document_id: str, embedding_texts: Sequence[str], fingerprint: str
     ) -> dict[str, Vector]:
-        """Vectors, by embedding text, that this document's live chunks have from the model of this fingerprint."""
+        """Vectors, by embedding text, that this document's live chunks have from the model of this fingerprint, or
+        that were kept for it.
+        """
+        ...
+
+    async def keep_vectors(self, job: Job, embedding_texts: Sequence[str], vectors: Vector, fingerprint: str) -> bool:
+        """Keep vectors of a document that is not complete, for another attempt; they go when it is indexed.
+
+        False when the job was lost to another worker (nothing written).
+        """
         ...
 
     async def index_revisions(self, items: Sequence[IndexedRevision], fingerprint: str) -> list[bool]:

@@ -234,7 +234,7 @@ async def test_a_revision_of_a_document_that_was_never_ready_shows_at_once(backe
     assert during.latest_error is None
 
 
-async def test_reindexing_waits_for_its_turn_and_queues_the_newest_revision(backend: Backend) -> None:
+async def test_reindexing_waits_for_its_turn_and_queues_the_revision_that_is_shown(backend: Backend) -> None:
     document = await add(backend, "old")
     job = await backend.store.reindex_document(document.id)
 
@@ -257,3 +257,73 @@ async def test_reindexing_a_failed_document_makes_it_wait_again(backend: Backend
 
     waiting = await backend.store.get_document(document.id)
     assert waiting is not None and waiting.status == "pending"
+
+
+async def test_reindexing_after_a_failed_revision_makes_the_shown_one_anew_and_still_tells_of_the_failure(
+    backend: Backend,
+) -> None:
+    document = await add(backend, "old")
+    await backend.store.create_revision(new_revision(document, "newer"))
+    failed = await claim_one(backend)
+    await backend.queue.fail(failed, "DOCUMENT_EMPTY", "This document has no text.", None)
+
+    job = await backend.store.reindex_document(document.id)
+
+    assert job.revision_id == document.current_revision_id
+    running = await claim_one(backend)
+    assert await backend.store.index_revisions([indexed(running, [chunk(0, "again")])], FINGERPRINT) == [True]
+    after = await backend.store.get_document(document.id)
+    assert after is not None
+    assert (after.status, after.revision, after.sha256) == ("ready", 1, document.sha256)
+    assert after.latest_error == "DOCUMENT_EMPTY: This document has no text."
+    assert (await backend.queue.retry(failed.id)).revision_id == failed.revision_id
+    retried = await claim_one(backend)
+    assert await backend.store.index_revisions([indexed(retried, [chunk(0, "newer")])], FINGERPRINT) == [True]
+    after = await backend.store.get_document(document.id)
+    assert after is not None and (after.revision, after.latest_error) == (2, None)
+
+
+async def test_a_failed_reindexing_can_be_retried(backend: Backend) -> None:
+    document = await add(backend, "old")
+    await backend.store.reindex_document(document.id)
+    job = await claim_one(backend)
+    await backend.queue.fail(job, "INGESTION_FAILED", "Ingestion failed.", None)
+    during = await backend.store.get_document(document.id)
+    assert during is not None
+    assert (during.status, during.latest_error) == ("ready", "INGESTION_FAILED: Ingestion failed.")
+
+    await backend.queue.retry(job.id)
+    again = await claim_one(backend)
+    assert await backend.store.index_revisions([indexed(again, [chunk(0, "again")])], FINGERPRINT) == [True]
+
+    after = await backend.store.get_document(document.id)
+    assert after is not None and after.latest_error is None
+
+
+async def test_all_documents_are_queued_again_page_by_page_but_those_at_work(backend: Backend) -> None:
+    documents = [await add(backend, str(number)) for number in range(5)]
+    await backend.store.reindex_document(documents[1].id)
+    await backend.store.delete_document(documents[3].id)
+
+    first, after = await backend.store.reindex_documents("", 2)
+    assert after is not None
+    second, end = await backend.store.reindex_documents(after, 10)
+
+    assert end is None
+    assert [*first, *second] == [documents[0].id, documents[2].id, documents[4].id]
+    assert await backend.store.reindex_documents("", 10) == ([], None)
+
+
+async def test_documents_that_are_all_queued_again_let_every_other_job_go_first(backend: Backend) -> None:
+    old = [await add(backend, str(number)) for number in range(3)]
+    await backend.store.reindex_documents("", 10)
+    backend.clock.forward(1000)
+    new, _ = await backend.store.create_document(new_document("just sent"))
+
+    claimed = await backend.queue.claim("worker-1", 2, 60_000)
+
+    assert [job.document_id for job in claimed] == [
+        old[0].id,
+        new.id,
+    ]  # a claim's jobs are in the order of their making
+    assert [job.document_id for job in await backend.queue.claim("worker-1", 9, 60_000)] == [old[1].id, old[2].id]

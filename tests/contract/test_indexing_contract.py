@@ -242,6 +242,30 @@ async def test_vectors_of_unchanged_texts_are_offered_again(backend: Backend) ->
     assert await backend.store.reusable_vectors("doc_unknown", ["same"], FINGERPRINT) == {}
 
 
+async def test_vectors_that_were_kept_are_offered_to_the_next_attempt_alone_and_go_with_the_document(
+    backend: Backend,
+) -> None:
+    document, _ = await backend.store.create_document(new_document())
+    job = await claim_one(backend)
+    vectors = np.stack([fake_vector("one"), fake_vector("two")])
+
+    assert await backend.store.keep_vectors(job, ["one", "two"], vectors, FINGERPRINT)
+
+    found = await backend.store.reusable_vectors(document.id, ["one", "three"], FINGERPRINT)
+    assert list(found) == ["one"]
+    np.testing.assert_array_equal(found["one"], fake_vector("one"))
+    assert await backend.store.reusable_vectors(document.id, ["one"], "model-b") == {}
+    other = await add(backend, "other")
+    assert await backend.store.reusable_vectors(other.id, ["one"], FINGERPRINT) == {}
+
+    await backend.queue.release(job)
+    assert not await backend.store.keep_vectors(job, ["late"], vectors[:1], FINGERPRINT)
+    assert await backend.store.reusable_vectors(document.id, ["late"], FINGERPRINT) == {}
+    again = await claim_one(backend)
+    assert await backend.store.index_revisions([indexed(again, [chunk(0, "two")])], FINGERPRINT) == [True]
+    assert list(await backend.store.reusable_vectors(document.id, ["one", "two"], FINGERPRINT)) == ["two"]
+
+
 async def test_the_fingerprint_is_a_models_only_while_all_vectors_are_its(backend: Backend) -> None:
     assert await backend.store.fingerprint() is None
     first = await add(backend, "one")

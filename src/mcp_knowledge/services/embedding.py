@@ -11,6 +11,7 @@ from mcp_knowledge.services.work import Prepared, Work
 from mcp_knowledge.services.workload import Workload
 
 _BATCH_PASSAGES = 32  # of one call to the embedder; the model itself is fed in smaller pieces
+_KEPT_PASSAGES = 512  # some seconds of work: so much of a large document is lost at most when its ingestion stops
 
 
 class Embedding:
@@ -49,13 +50,23 @@ class Embedding:
                 await self._load.fail(work, error)
             return
         metrics.count_embedded(len(texts))
-        first = 0
+        first, unfinished = 0, []
         for work, indexes in batch:
             if work.embedded(indexes, vectors[first : first + len(indexes)]):
                 self._complete(work)
-            elif time.monotonic() > work.deadline:
-                await self._load.fail(work, KnowledgeError("INGESTION_TIMEOUT"))
+            else:
+                unfinished.append(work)
             first += len(indexes)
+        for work in unfinished:
+            await self._keep_on(work)
+
+    async def _keep_on(self, work: Work) -> None:
+        """Make sure of what a large document has so far, and stop it when its time is over."""
+        late = time.monotonic() > work.deadline
+        if len(work.unkept) >= (1 if late else _KEPT_PASSAGES) and self._load.holds(work):
+            await self._store.keep_vectors(work.job, *work.take_unkept(), self._embedder.fingerprint)
+        if late:
+            await self._load.fail(work, KnowledgeError("INGESTION_TIMEOUT"))
 
     async def index(self) -> None:
         """Write what is complete; wait while nothing is."""

@@ -62,7 +62,6 @@ class IngestWorker:
         self._preparation = Preparation(store, blobs, parser, embedder, settings)
         self._embedding = Embedding(store, embedder, self._load)
         self._lease_ms = settings.job_lease_ms
-        self._timeout_s = settings.ingestion_timeout_ms / 1000
         self._name = name
         self._claiming = asyncio.Lock()
         self._ended = asyncio.Event()
@@ -148,7 +147,7 @@ class IngestWorker:
             self._jobs_may_wait = False  # before the claim: what is queued meanwhile sets it again
             async with self._claiming:
                 jobs = await self._queue.claim(self._name, room, self._lease_ms)
-                works = [Work(job, time.monotonic() + self._timeout_s) for job in jobs]
+                works = [Work(job) for job in jobs]
                 load.works |= {work.key: work for work in works}
             if not works:
                 return
@@ -164,8 +163,7 @@ class IngestWorker:
             if work.job.kind == "delete":
                 await self._delete(work)
                 return
-            async with asyncio.timeout_at(asyncio.get_running_loop().time() + work.deadline - time.monotonic()):
-                prepared = await self._preparation.prepare(work, self._room_for_large_files)
+            prepared = await self._preparation.prepare(work, self._room_for_large_files)
             self._embedding.add(work, prepared)
         except TimeoutError:
             await self._load.fail(work, KnowledgeError("INGESTION_TIMEOUT"))

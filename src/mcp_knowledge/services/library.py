@@ -12,6 +12,7 @@ from mcp_knowledge.ports import UNSET, BlobStore, DocumentQuery, NewDocument, Ne
 from mcp_knowledge.services.events import Events
 
 _BLOB_DELETES_AT_ONCE = 64
+_QUEUED_AT_ONCE = 500  # documents of one transaction: some 20 ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,6 @@ class Library:
         """Keep a received file and queue its ingestion. The temporary file is gone afterwards, whatever happens.
 
         Raises:
-        Raises:
             KnowledgeError: DOCUMENT_UNSUPPORTED_FORMAT, COLLECTION_NOT_FOUND.
         """
         new = await self.keep(file, collection_id, metadata, source_path, source_url)
@@ -114,6 +114,7 @@ class Library:
         """Make a received file durable; what is then to be written to the store. The temporary file is gone afterwards,
         whatever happens.
 
+        Raises:
             KnowledgeError: DOCUMENT_UNSUPPORTED_FORMAT, COLLECTION_NOT_FOUND.
         """
         revision_id = new_id("rev")
@@ -222,28 +223,19 @@ class Library:
         self._wake()
 
     async def reindex_document(self, document_id: str) -> Job:
-        """Parse and embed the newest original again. Raises DOCUMENT_NOT_FOUND, DOCUMENT_BUSY."""
+        """Parse and embed the original that the document shows again. Raises DOCUMENT_NOT_FOUND, DOCUMENT_BUSY."""
         job = await self._store.reindex_document(document_id)
         self._events.publish("job", job)
         self._wake()
         return job
 
     async def reindex_all(self) -> list[str]:
-        """Queue every document that has no job yet; the ids of those queued."""
-        query = DocumentQuery(descending=False, limit=500)
+        """Queue every document that has no job yet, after all other jobs; the ids of those queued."""
         queued: list[str] = []
-        while True:
-            items, after = await self.list_documents(query)
-            for item in items:
-                try:
-                    await self._store.reindex_document(item.id)
-                    queued.append(item.id)
-                except KnowledgeError as error:
-                    if error.code not in ("DOCUMENT_BUSY", "DOCUMENT_NOT_FOUND"):
-                        raise
-            if after is None:
-                break
-            query = replace(query, after=after)
+        after: str | None = ""
+        while after is not None:
+            some, after = await self._store.reindex_documents(after, _QUEUED_AT_ONCE)
+            queued += some
         self._wake()
         return queued
 

@@ -1,6 +1,7 @@
 """The first half of ingestion: from a job to chunks that wait for their vectors."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 
 from mcp_knowledge.domain.chunking import CHUNKER_NAME, CHUNKER_VERSION, chunk_document
@@ -23,7 +24,9 @@ class Preparation:
 
     def __init__(self, store: Store, blobs: BlobStore, parser: Parser, embedder: Embedder, settings: Settings) -> None:
         self._store, self._blobs, self._parser, self._embedder = store, blobs, parser, embedder
+        self._timeout_s = settings.ingestion_timeout_ms / 1000
         self._max_chunks = settings.max_chunks_per_document
+        self._parsing = asyncio.Semaphore(settings.worker_concurrency)  # so many the parser reads at once
         self._sizes = ChunkSizes(
             target=settings.chunk_target_tokens,
             minimum=settings.chunk_min_tokens,
@@ -40,19 +43,26 @@ class Preparation:
 
         Raises:
             KnowledgeError: a document failure code, or INGESTION_FAILED when the revision is not there.
+            TimeoutError: the work took too long. Waiting for its turn does not count.
         """
         revision = await self._revision(work)
         if revision.size_bytes > SMALL_FILE_BYTES:
             await room_for_large_files()
-        work.enter("parsing")
-        async with self._blobs.local_copy(revision.blob_key) as path:
-            parsed = await self._parser.parse(path, revision.original_filename)
+        async with self._parsing:
+            work.deadline = time.monotonic() + self._timeout_s
+            work.enter("parsing")
+            async with asyncio.timeout(self._timeout_s), self._blobs.local_copy(revision.blob_key) as path:
+                parsed = await self._parser.parse(path, revision.original_filename)
+        async with asyncio.timeout(work.deadline - time.monotonic()):
+            return await self._chunked(work, revision, parsed)
+
+    async def _chunked(self, work: Work, revision: Revision, parsed: ParsedFile) -> Prepared:
         work.enter("chunking")
         title = " ".join((parsed.document.title or "").split())[:MAX_TITLE_CHARACTERS].rstrip()
         title = title or title_of(revision.original_filename)
         chunks = await self._chunks(parsed, title, revision.sha256, revision.size_bytes)
         known = {}
-        if revision.number > 1 or revision.indexed_at_ms is not None:
+        if revision.number > 1 or revision.indexed_at_ms is not None or work.job.attempt > 1:
             texts = [chunk.embedding_text for chunk in chunks]
             known = await self._store.reusable_vectors(work.job.document_id, texts, self._embedder.fingerprint)
         return Prepared(title, parsed.document, chunks, self._versions(parsed), known)

@@ -1,5 +1,6 @@
 """Documents on their way through ingestion: how far each has come, and whose passages the model reads next."""
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -30,12 +31,13 @@ class Work:
     Args:
         waiting: chunks that nobody has taken to the model yet, last one first.
         failed: its failure is being recorded.
-        deadline: when the whole ingestion has taken too long, on the monotonic clock, in seconds.
+        unkept: chunks whose vectors would be lost if the work stopped now.
+        deadline: when the ingestion has taken too long, on the monotonic clock, in seconds; set when its turn has come.
         renewed: when the lease was last renewed, on the same clock.
     """
 
     job: Job
-    deadline: float
+    deadline: float = math.inf
     started: float = field(default_factory=time.monotonic)
     renewed: float = field(default_factory=time.monotonic)
     stage: Stage = "queued"
@@ -46,6 +48,7 @@ class Work:
     prepared: Prepared | None = None
     vectors: Vector | None = None
     waiting: list[int] = field(default_factory=list)
+    unkept: list[int] = field(default_factory=list)
     failed: bool = False
 
     @property
@@ -81,8 +84,15 @@ class Work:
         """Take over vectors of chunks; whether all chunks have one now."""
         assert self.vectors is not None
         self.vectors[list(indexes)] = vectors
+        self.unkept.extend(indexes)
         self.done += len(indexes)
         return self.done == self.total
+
+    def take_unkept(self) -> tuple[list[str], Vector]:
+        """Texts and vectors of the chunks that are not kept yet; from now on they count as kept."""
+        assert self.vectors is not None
+        indexes, self.unkept = self.unkept, []
+        return [self.text(index) for index in indexes], self.vectors[indexes]
 
     def text(self, index: int) -> str:
         """What the model reads of a chunk."""

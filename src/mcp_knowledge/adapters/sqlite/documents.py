@@ -34,6 +34,7 @@ SELECT = f"""
 
 _PURGED_TABLES = (  # what refers to others first
     "folder_files",
+    "early_vectors",
     "archive_entries",
     "archives",
     "chunk_vectors",
@@ -79,10 +80,9 @@ def find_by_sha256(connection: Connection, sha256: str) -> Document | None:
         connection,
         f"""{SELECT} WHERE d.document_no = (
                 SELECT min(x.document_no) FROM revisions s CROSS JOIN documents x ON x.document_no = s.document_no
-                WHERE s.sha256 = ? AND x.status NOT IN {GONE} AND s.revision_no = CASE
-                    WHEN x.current_revision_no IS NULL OR EXISTS (
-                        SELECT 1 FROM jobs a WHERE a.document_no = x.document_no AND a.status IN {ACTIVE})
-                    THEN x.newest_revision_no ELSE x.current_revision_no END)""",
+                WHERE s.sha256 = ? AND x.status NOT IN {GONE} AND s.revision_no = coalesce(
+                    (SELECT a.revision_no FROM jobs a WHERE a.document_no = x.document_no AND a.status IN {ACTIVE}),
+                    x.current_revision_no, x.newest_revision_no))""",
         (bytes.fromhex(sha256),),
     )
     return document_from(row) if row else None

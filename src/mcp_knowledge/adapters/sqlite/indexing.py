@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mcp_knowledge.adapters.sqlite import content, folder_rows, job_rows, lexicon
+from mcp_knowledge.adapters.sqlite import content, early_vectors, folder_rows, job_rows, lexicon
 from mcp_knowledge.adapters.sqlite.drivers import Connection, Row
 from mcp_knowledge.adapters.sqlite.metadata import merged, write_metadata_values
 from mcp_knowledge.adapters.sqlite.sql import (
@@ -112,6 +112,7 @@ def _index_revision(connection: Connection, item: PackedRevision, fingerprint: s
         user = json.loads(user_json) if user_json else {}
         write_metadata_values(connection, document_no, merged(user, item.properties))
     note_vector_change(connection, document_no)
+    early_vectors.forget(connection, document_no)
     folder_rows.settle_replacement(connection, document_no, now)
     job_rows.complete_job(connection, job_no, now)
     return True
@@ -145,7 +146,10 @@ def _write_document(
     connection.execute(
         """UPDATE documents SET status = 'ready', searchable = 1, current_revision_no = ?, revision = ?,
                original_filename = ?, filename_key = ?, mime_type = ?, extension = ?, size_bytes = ?, sha256 = ?,
-               chunk_count = ?, title = ?, title_key = ?, properties = ?, latest_error = NULL, updated_at_ms = ?
+               chunk_count = ?, title = ?, title_key = ?, properties = ?, updated_at_ms = ?,
+               latest_error = (SELECT j.error FROM jobs j WHERE j.document_no = documents.document_no
+                   AND newest_revision_no <> ?1 AND j.revision_no = newest_revision_no AND j.status = 'failed'
+                   ORDER BY j.job_no DESC LIMIT 1)
            WHERE document_no = ?""",
         (revision_no, number, filename, fold_key(str(filename)), mime_type, extension, size_bytes, sha256,
          len(item.chunks), title, fold_key(title), properties, now, document_no),
@@ -202,7 +206,7 @@ def finish_delete(connection: Connection, job: Job) -> bool:
     job_no, document_no, _ = held
     now = now_ms()
     remove_index_entries(connection, document_no)
-    for table in ("metadata_values", "revisions"):
+    for table in ("metadata_values", "early_vectors", "revisions"):
         connection.execute(f"DELETE FROM {table} WHERE document_no = ?", (document_no,))
     connection.execute(
         """UPDATE documents SET status = 'deleted', current_revision_no = NULL, newest_revision_no = NULL,
@@ -217,7 +221,9 @@ def finish_delete(connection: Connection, job: Job) -> bool:
 def reusable_vectors(
     connection: Connection, document_id: str, embedding_texts: Sequence[str], fingerprint: str
 ) -> dict[str, Vector]:
-    """Vectors of the live chunks that the model of this fingerprint made from these texts."""
+    """Vectors that the model of this fingerprint made from these texts: of the live chunks, the document's own and
+    those of the one that it replaces, and of a job that stopped.
+    """
     texts = {embedding_hash(text): text for text in embedding_texts}
     rows = connection.execute(
         """SELECT c.embedding_hash, v.vector FROM documents n
@@ -229,4 +235,5 @@ def reusable_vectors(
              AND hex(c.embedding_hash) IN (SELECT value FROM json_each(?))""",
         (document_id, fingerprint, json_list(key.hex().upper() for key in texts)),
     )
-    return {texts[key]: np.frombuffer(vector, "<f4") for key, vector in rows}
+    known = {texts[key]: np.frombuffer(vector, "<f4") for key, vector in rows}
+    return early_vectors.find(connection, document_id, embedding_texts, fingerprint) | known

@@ -24,17 +24,30 @@ _SELECT = """
 """
 HELD = "id = ? AND attempt = ? AND status = 'running'"
 _LOST = f"INGESTION_FAILED: {ERROR_CODES['INGESTION_FAILED'].message}"  # every attempt ended with its worker
-DUE = f"""
+_DUE = f"""
     SELECT job_no, document_no, kind, attempt, max_attempts FROM jobs INDEXED BY jobs_due
-    WHERE status IN {ACTIVE} AND visible_at_ms <= ? ORDER BY visible_at_ms, job_no LIMIT ?
+    WHERE status IN {ACTIVE} AND background = ? AND visible_at_ms <= ? ORDER BY visible_at_ms, job_no LIMIT ?
 """
+_NEXT = f"SELECT min(visible_at_ms) FROM jobs INDEXED BY jobs_due WHERE status IN {ACTIVE} AND background = ?"
+
+
+def due(connection: Connection, now: int, limit: int) -> list[Row]:
+    """Jobs that may be claimed, those in the background last, otherwise the oldest first."""
+    rows = list(connection.execute(_DUE, (False, now, limit)))
+    return rows if len(rows) == limit else rows + list(connection.execute(_DUE, (True, now, limit - len(rows))))
+
+
+def next_due_ms(connection: Connection) -> int | None:
+    """When the next job may be claimed."""
+    moments = [row[0] for background in (False, True) for row in connection.execute(_NEXT, (background,))]
+    return min((moment for moment in moments if moment is not None), default=None)
 
 
 def claim(connection: Connection, worker: str, limit: int, lease_ms: int) -> list[Job]:
     """Take due jobs; those that lost their last attempt's lease fail on the way."""
     now, taken = now_ms(), list[int]()
     while len(taken) < limit:
-        rows = list(connection.execute(DUE, (now, limit - len(taken))))
+        rows = due(connection, now, limit - len(taken))
         for job_no, document_no, kind, attempt, max_attempts in rows:
             if attempt >= max_attempts:
                 _give_up(connection, job_no, document_no, kind, _LOST, now)
@@ -102,17 +115,18 @@ def retry(connection: Connection, job_id: str) -> Job:
     row = first_row(
         connection,
         f"""SELECT j.job_no, j.status, j.kind, d.document_no,
-                   d.status NOT IN {GONE} AND j.revision_no = d.newest_revision_no, d.status = 'deleting',
+                   d.status NOT IN {GONE} AND j.revision_no IN (d.newest_revision_no, d.current_revision_no),
+                   d.status = 'deleting',
                    EXISTS (SELECT 1 FROM jobs a WHERE a.document_no = d.document_no AND a.status IN {ACTIVE})
             FROM jobs j JOIN documents d ON d.document_no = j.document_no WHERE j.id = ?""",
         (job_id,),
     )
     if row is None:
         raise KnowledgeError("JOB_NOT_FOUND")
-    job_no, status, kind, document_no, newest, deleting, busy = row
+    job_no, status, kind, document_no, shown, deleting, busy = row
     if status != "failed":
         raise KnowledgeError("JOB_NOT_RETRYABLE")
-    if busy or not (newest if kind == "ingest" else deleting):
+    if busy or not (shown if kind == "ingest" else deleting):
         raise KnowledgeError("JOB_NOT_RETRYABLE", "A later change of the document has made this job pointless.")
     now = now_ms()
     connection.execute(
@@ -128,13 +142,21 @@ def retry(connection: Connection, job_id: str) -> Job:
     return job
 
 
-def queue_job(connection: Connection, kind: JobKind, document_no: int, revision_no: int | None, now: int) -> str:
-    """Write a job that is due at once; its id."""
+def queue_job(
+    connection: Connection,
+    kind: JobKind,
+    document_no: int,
+    revision_no: int | None,
+    now: int,
+    *,
+    background: bool = False,
+) -> str:
+    """Write a job that is due at once, or once no other is; its id."""
     job_id = new_id("job")
     connection.execute(
         """INSERT INTO jobs (id, kind, document_no, revision_no, status, max_attempts, visible_at_ms, created_at_ms,
-               stage) VALUES (?, ?, ?, ?, 'queued', ?, ?, ?, 'queued')""",
-        (job_id, kind, document_no, revision_no, MAX_ATTEMPTS[kind], now, now),
+               stage, background) VALUES (?, ?, ?, ?, 'queued', ?, ?, ?, 'queued', ?)""",
+        (job_id, kind, document_no, revision_no, MAX_ATTEMPTS[kind], now, now, background),
     )
     return job_id
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from mcp_knowledge.adapters.sqlite import job_rows
 from mcp_knowledge.adapters.sqlite.connection import Database
-from mcp_knowledge.adapters.sqlite.sql import ACTIVE, first_row
+from mcp_knowledge.adapters.sqlite.sql import first_row
 from mcp_knowledge.domain.documents import Job, JobStatus, Stage, now_ms
 from mcp_knowledge.ports import Position
 
@@ -17,7 +17,7 @@ class SqliteJobQueue:
 
     async def claim(self, worker: str, limit: int, lease_ms: int) -> list[Job]:
         """Take up to `limit` due jobs, oldest first."""
-        if await self._database.read(lambda c: first_row(c, job_rows.DUE, (now_ms(), 1))) is None:
+        if not await self._database.read(lambda c: job_rows.due(c, now_ms(), 1)):
             return []  # the usual case costs no write transaction
         return await self._database.write(lambda c: job_rows.claim(c, worker, limit, lease_ms))
 
@@ -59,9 +59,7 @@ class SqliteJobQueue:
 
     async def next_due_ms(self) -> int | None:
         """When the next job is due or the next lease ends."""
-        sql = f"SELECT min(visible_at_ms) FROM jobs WHERE status IN {ACTIVE}"
-        row = await self._database.read(lambda c: first_row(c, sql))
-        return row[0] if row else None
+        return await self._database.read(job_rows.next_due_ms)
 
     async def _change(self, sql: str, *params: Any) -> bool:
         return await self._database.write(lambda c: first_row(c, sql, params)) is not None

@@ -2,7 +2,7 @@
 
 from mcp_knowledge.adapters.sqlite import documents, job_rows
 from mcp_knowledge.adapters.sqlite.drivers import Connection, Row
-from mcp_knowledge.adapters.sqlite.sql import ACTIVE, BLOB_KEYS, first_row, fold_key, raise_generation
+from mcp_knowledge.adapters.sqlite.sql import ACTIVE, BLOB_KEYS, GONE, first_row, fold_key, raise_generation
 from mcp_knowledge.domain.documents import Document, IndexVersions, Job, Revision, now_ms
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.ports import NewRevision
@@ -75,17 +75,41 @@ def create_revision(connection: Connection, new: NewRevision) -> tuple[Document,
     return document, number
 
 
+# A newer revision that failed would fail again, and its document would keep the entries of an old model.
+_SHOWN = "coalesce(current_revision_no, newest_revision_no)"
+
+
 def reindex_document(connection: Connection, document_id: str) -> Job:
-    """Queue the newest revision again. Raises DOCUMENT_NOT_FOUND or DOCUMENT_BUSY."""
+    """Queue the revision that a document shows again. Raises DOCUMENT_NOT_FOUND or DOCUMENT_BUSY."""
     document_no = documents.live_number(connection, document_id)
     active = f"SELECT 1 FROM jobs WHERE document_no = ? AND status IN {ACTIVE}"
     if first_row(connection, active, (document_no,)):
         raise KnowledgeError("DOCUMENT_BUSY")
     now = now_ms()
-    row = first_row(connection, "SELECT newest_revision_no FROM documents WHERE document_no = ?", (document_no,))
+    row = first_row(connection, f"SELECT {_SHOWN} FROM documents WHERE document_no = ?", (document_no,))
     assert row is not None
     job_id = job_rows.queue_job(connection, "ingest", document_no, row[0], now)
     job_rows.set_status_unless_ready(connection, document_no, "pending", now)
     job = job_rows.get_job(connection, job_id)
     assert job is not None
     return job
+
+
+def reindex_documents(connection: Connection, after_id: str, limit: int) -> tuple[list[str], str | None]:
+    """Queue the next live documents in the background, those with a job excepted; where to go on, None at the end."""
+    now = now_ms()
+    rows = list(
+        connection.execute(
+            f"""SELECT d.document_no, d.id, {_SHOWN}, EXISTS (
+                    SELECT 1 FROM jobs a WHERE a.document_no = d.document_no AND a.status IN {ACTIVE})
+                FROM documents d WHERE d.id > ? AND d.status NOT IN {GONE} ORDER BY d.id LIMIT ?""",
+            (after_id, limit),
+        )
+    )
+    queued = []
+    for document_no, document_id, revision_no, busy in rows:
+        if not busy:
+            job_rows.queue_job(connection, "ingest", document_no, revision_no, now, background=True)
+            job_rows.set_status_unless_ready(connection, document_no, "pending", now)
+            queued.append(document_id)
+    return queued, rows[-1][1] if len(rows) == limit else None

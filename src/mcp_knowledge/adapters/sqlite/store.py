@@ -3,11 +3,14 @@
 import asyncio
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from mcp_knowledge.adapters.sqlite import (
     chunks,
     collections,
     content,
     documents,
+    early_vectors,
     figures,
     indexing,
     listing,
@@ -123,6 +126,10 @@ class SqliteStore:
         """Queue the newest revision again."""
         return await self._write(lambda c: revisions.reindex_document(c, document_id))
 
+    async def reindex_documents(self, after_id: str, limit: int) -> tuple[list[str], str | None]:
+        """Queue the next documents in the background."""
+        return await self._write(lambda c: revisions.reindex_documents(c, after_id, limit))
+
     async def get_document(self, document_id: str) -> Document | None:
         """One live document."""
         return await self._read(lambda c: documents.get_document(c, document_id))
@@ -175,6 +182,12 @@ class SqliteStore:
     ) -> dict[str, Vector]:
         """Vectors that need not be computed again."""
         return await self._read(lambda c: indexing.reusable_vectors(c, document_id, embedding_texts, fingerprint))
+
+    async def keep_vectors(self, job: Job, embedding_texts: Sequence[str], vectors: Vector, fingerprint: str) -> bool:
+        """Make sure of vectors before their document is complete."""
+        passages = early_vectors.passage_keys(embedding_texts, fingerprint)
+        rows = [vector.tobytes() for vector in np.asarray(vectors, "<f4")]
+        return await self._write(lambda c: early_vectors.keep(c, job, passages, rows))
 
     async def index_revisions(self, items: Sequence[IndexedRevision], fingerprint: str) -> list[bool]:
         """Make revisions searchable in one transaction."""
