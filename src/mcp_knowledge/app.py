@@ -11,6 +11,7 @@ from fastapi import FastAPI
 from starlette.routing import Route
 
 from mcp_knowledge.adapters.blobs import LocalBlobStore
+from mcp_knowledge.adapters.fetcher import WebFetcher
 from mcp_knowledge.adapters.minilm import MiniLmEmbedder
 from mcp_knowledge.adapters.parsers.registry import accepted_extensions, mime_type_of
 from mcp_knowledge.adapters.parsers.sandbox import SandboxedParser
@@ -22,6 +23,7 @@ from mcp_knowledge.adapters.sqlite.store import SqliteStore
 from mcp_knowledge.adapters.sqlite.vectors import SqliteVectorIndex
 from mcp_knowledge.adapters.zip_files import ZipReader
 from mcp_knowledge.domain.cursors import CursorSigner, secret_from
+from mcp_knowledge.domain.downloads import Formats
 from mcp_knowledge.services import Services
 from mcp_knowledge.services.archive_import import ArchiveImporter
 from mcp_knowledge.services.archive_worker import ArchiveWorker
@@ -38,6 +40,7 @@ from mcp_knowledge.services.library import Library
 from mcp_knowledge.services.reading import Reading
 from mcp_knowledge.services.search import Search
 from mcp_knowledge.services.status import Status
+from mcp_knowledge.services.urls import Urls
 from mcp_knowledge.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -81,14 +84,17 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         )
         archive_worker = ArchiveWorker(archive_store, blobs, importer, events, settings.job_lease_ms, _worker_name())
         archives = Archives(archive_store, blobs, events, archive_worker.wake)
+        intake, collections = Intake(library, archives), Collections(store)
+        formats = Formats(intake.accepted_extensions, mime_type_of)
         yield Services(
             settings=settings,
             cursors=cursors,
             library=library,
             archives=archives,
-            intake=Intake(library, archives),
+            intake=intake,
+            urls=Urls(WebFetcher(settings, blobs.upload_dir), intake, collections, formats),
             contents=Contents(store, blobs),
-            collections=Collections(store),
+            collections=collections,
             jobs=Jobs(queue, events, worker.wake),
             search=Search(store, lexical, vectors, embedder, settings),
             catalog=Catalog(store, cursors, settings),
@@ -104,6 +110,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             ),
             events=events,
             worker=worker,
+            archive_worker=archive_worker,
             background=Background(worker, archive_worker),
         )
 

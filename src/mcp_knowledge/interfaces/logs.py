@@ -10,7 +10,7 @@ from mcp_knowledge.settings import Settings
 
 request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 
-_QUIET = ("mcp", "uvicorn.access", "httpx", "httpcore", "asyncio", "python_multipart")
+_QUIET = ("mcp", "uvicorn.access", "httpx2", "httpcore2", "asyncio", "python_multipart")
 
 
 def _fields(record: logging.LogRecord) -> dict[str, object]:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from mcp_knowledge.domain.cursors import CursorSigner
+from mcp_knowledge.services.archive_worker import ArchiveWorker
 from mcp_knowledge.services.archives import Archives
 from mcp_knowledge.services.background import Background
 from mcp_knowledge.services.catalog import Catalog
@@ -16,6 +17,7 @@ from mcp_knowledge.services.library import Library
 from mcp_knowledge.services.reading import Reading
 from mcp_knowledge.services.search import Search
 from mcp_knowledge.services.status import Status
+from mcp_knowledge.services.urls import Urls
 from mcp_knowledge.settings import Settings
 
 
@@ -28,6 +30,7 @@ class Services:
     library: Library
     archives: Archives
     intake: Intake
+    urls: Urls
     contents: Contents
     collections: Collections
     jobs: Jobs
@@ -37,4 +40,5 @@ class Services:
     status: Status
     events: Events
     worker: IngestWorker
+    archive_worker: ArchiveWorker
     background: Background

@@ -86,8 +86,12 @@ def decode(data: bytes, declared: str | None = None) -> Decoded:
 
 
 def strictly(data: bytes, label: str) -> str | None:
-    """The text of bytes in the encoding that browsers read under this label; None when they are not in it."""
-    encoding = _known(label)
+    """The text of bytes in the encoding that browsers read under this label; None when they are not in it.
+
+    Args:
+        label: stated outside the bytes, so that it may be any encoding, also UTF-16.
+    """
+    encoding = label if label.lower().startswith("utf-16") else _known(label)
     return None if encoding is None else _strict(data, encoding)
 
 

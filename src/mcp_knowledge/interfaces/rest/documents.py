@@ -49,6 +49,27 @@ async def upload_document(request: Request) -> Response:
 
 
 @operations.add(
+    "POST",
+    "/documents/from-url",
+    "Fetch a document from the web",
+    Answer(202, "Fetched and stored; its ingestion is queued.", schemas.AnyReceipt),
+    Answer(200, "A live document has the same bytes: this is its id.", schemas.UploadReceipt),
+    body=schemas.DocumentFromUrl,
+    errors=(
+        *("SSRF_BLOCKED", "URL_FETCH_FAILED", "URL_FETCH_TIMEOUT", "PAYLOAD_TOO_LARGE", "DOCUMENT_UNSUPPORTED_FORMAT"),
+        *("SERVICE_UNAVAILABLE", "INVALID_METADATA", "COLLECTION_NOT_FOUND"),
+    ),
+    description="Answers once the file is here. Addresses outside the public internet are never fetched.",
+)
+async def add_from_url(request: Request) -> Response:
+    """A new document from the web."""
+    data = await read_json(request)
+    metadata = check_metadata(data["metadata"]) if data.get("metadata") is not None else None
+    body = checked(schemas.DocumentFromUrl, data)
+    return _received(await services(request).urls.add(body.url, body.collectionId, metadata))
+
+
+@operations.add(
     "GET",
     "/documents",
     "List documents",

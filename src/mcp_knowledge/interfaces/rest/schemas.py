@@ -268,6 +268,14 @@ class DocumentUpload(BaseModel):
     metadata: str = Field("", description="A JSON object: up to 64 KiB, 64 levels.")
 
 
+class DocumentFromUrl(Arguments):
+    """Where the document is, and what to know of it."""
+
+    url: str = Field(description="An http or https address on the public internet.", examples=["https://example.com/"])
+    collectionId: Id | None = Field(None, description="The collection to file it in.")
+    metadata: MetadataObject | None = Field(None, description="Up to 64 KiB, 64 levels.")
+
+
 class RevisionUpload(BaseModel):
     """The multipart form."""
 
