@@ -17,6 +17,7 @@ from mcp_knowledge.domain.blocks import (
     Paragraph,
     SourceLocation,
     Table,
+    has_own_marker,
 )
 
 PartKind = Literal["prose", "list", "table", "code", "heading"]
@@ -141,6 +142,10 @@ def split_sections(blocks: Iterable[Block], tokens: Tokens, header_limit: int) -
         if text.parts and _place(text.parts[-1].location) != _place(block.location):
             yield text.section(path)
             text = SectionText()
+        if path and path[-1].location.slide != block.location.slide:
+            if untold is not None:
+                yield _bare(path)
+            path = ()  # a slide's title says nothing about the next slide
         text.add(*rendered)
         untold = None
     if text.parts:
@@ -323,8 +328,10 @@ def _render_list(block: ListBlock) -> tuple[Part, str] | None:
         indent = len(item) - len(text)
         numbers = {depth: number for depth, number in numbers.items() if depth <= indent}
         numbers[indent] = numbers.get(indent, 0) + 1
-        marker = f"{numbers[indent]}." if block.ordered else "-"
-        lines.append(f"{' ' * indent}{marker} {text.rstrip()}")
+        marker = f"{numbers[indent]}. " if block.ordered else "- "
+        if (block.ordered or indent) and has_own_marker(text):
+            marker = ""
+        lines.append(f"{' ' * indent}{marker}{text.rstrip()}")
     return _lines("list", lines, block.location)
 
 

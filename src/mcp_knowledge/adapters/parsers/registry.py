@@ -79,12 +79,38 @@ REGISTRY = Registry(
         Format("odt", "1", f"{_HERE}.opendocument", {"odt": "application/vnd.oasis.opendocument.text"}, binary=True),
         Format("rtf", "1", f"{_HERE}.rtf", {"rtf": "application/rtf"}, binary=True),
         Format(
+            "pptx",
+            "1",
+            f"{_HERE}.slides_pptx",
+            {
+                "pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+                "pptm": "application/vnd.ms-powerpoint.presentation.macroEnabled.12",
+                "ppsx": "application/vnd.openxmlformats-officedocument.presentationml.slideshow",
+            },
+            binary=True,
+        ),
+        Format(
+            "ppt",
+            "1",
+            f"{_HERE}.slides_ppt",
+            {"ppt": "application/vnd.ms-powerpoint", "pps": "application/vnd.ms-powerpoint"},
+            binary=True,
+        ),
+        Format(
+            "odp",
+            "1",
+            f"{_HERE}.slides_odp",
+            {"odp": "application/vnd.oasis.opendocument.presentation"},
+            binary=True,
+        ),
+        Format(
             "xlsx",
             "1",
             f"{_HERE}.sheets",
             {
                 "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
                 "xlsm": "application/vnd.ms-excel.sheet.macroEnabled.12",
+                "xlsb": "application/vnd.ms-excel.sheet.binary.macroEnabled.12",
             },
             binary=True,
         ),
@@ -94,6 +120,8 @@ REGISTRY = Registry(
             "html", "1", f"{_HERE}.html", {"html": "text/html", "htm": "text/html", "xhtml": "application/xhtml+xml"}
         ),
         Format("csv", "1", f"{_HERE}.delimited", {"csv": "text/csv", "tsv": "text/tab-separated-values"}),
+        Format("epub", "1", f"{_HERE}.epub", {"epub": "application/epub+zip"}, binary=True),
+        Format("xml", "1", f"{_HERE}.xml_text", {"xml": "application/xml"}),
         Format("json", "1", f"{_HERE}.json_text", {"json": "application/json", "jsonl": "application/jsonl"}),
     )
 )

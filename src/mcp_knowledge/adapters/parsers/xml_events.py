@@ -8,7 +8,10 @@ from mcp_knowledge.errors import KnowledgeError
 
 
 class Handler:
-    """Receives a part's events. Names and attributes come without their namespace."""
+    """Receives a part's events. Names and attributes come without their namespace.
+
+    References to other parts keep theirs as `r:`, since `r:id` often stands beside a plain `id`.
+    """
 
     def start(self, name: str, attributes: Mapping[str, str], parser: expat.XMLParserType) -> None:
         """An element begins."""
@@ -25,7 +28,7 @@ def feed(xml: bytes, handler: Handler) -> None:
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.buffer_text = True
     parser.StartElementHandler = lambda name, attributes: handler.start(
-        name.rpartition(" ")[2], {key.rpartition(" ")[2]: value for key, value in attributes.items()}, parser
+        name.rpartition(" ")[2], {_attribute(key): value for key, value in attributes.items()}, parser
     )
     parser.EndElementHandler = lambda name: handler.end(name.rpartition(" ")[2], parser)
     parser.CharacterDataHandler = handler.text
@@ -34,6 +37,11 @@ def feed(xml: bytes, handler: Handler) -> None:
         parser.Parse(xml, True)
     except (expat.ExpatError, ValueError, LookupError):
         raise KnowledgeError("DOCUMENT_MALFORMED") from None
+
+
+def _attribute(key: str) -> str:
+    space, _, name = key.rpartition(" ")
+    return f"r:{name}" if space.endswith("/relationships") else name
 
 
 def _refuse_doctype(*_: object) -> NoReturn:

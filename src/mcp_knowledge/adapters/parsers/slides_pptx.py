@@ -1,0 +1,124 @@
+"""PowerPoint presentations (pptx, pptm, ppsx): slides in the order of presentation, with their notes and comments."""
+
+import re
+from collections.abc import Iterable, Iterator
+from xml.etree.ElementTree import Element
+
+from mcp_knowledge.adapters.parsers.packages import read_parts
+from mcp_knowledge.adapters.parsers.properties import package_properties
+from mcp_knowledge.adapters.parsers.slides import Comment, Slide, check_slide_count, described_pictures, presentation
+from mcp_knowledge.adapters.parsers.slides_drawing import Drawing, shape_texts
+from mcp_knowledge.adapters.parsers.slides_styles import Template
+from mcp_knowledge.adapters.parsers.slides_text import body_text
+from mcp_knowledge.adapters.parsers.slides_xml import Package, children
+from mcp_knowledge.adapters.parsers.source import Source
+from mcp_knowledge.domain.blocks import NormalizedDocument
+from mcp_knowledge.errors import KnowledgeError
+
+_TEXT_PARTS = (".xml", ".rels")  # pictures, sounds and embedded files are not inflated: nothing is read from them
+_SLIDE_PART = re.compile(r"ppt/slides/slide(\d+)\.xml")
+
+
+def parse(source: Source) -> NormalizedDocument:
+    """The presentation's document. Raises KnowledgeError with a document failure code."""
+    parts = read_parts(source.data, _TEXT_PARTS, source.limits)
+    properties = package_properties(parts)
+    package = Package(parts)
+    reader = _Reader(package)
+    names = reader.slide_names()
+    check_slide_count(len(names), source)
+    document = presentation(source, reader.slides(names), properties)
+    if document.blocks:
+        return document
+    return presentation(source, reader.backgrounds(names), properties)
+
+
+class _Reader:
+    def __init__(self, package: Package) -> None:
+        self._package = package
+        main = [*package.related("", "officeDocument"), "ppt/presentation.xml"]
+        self._main = next((name for name in main if name in package), "")
+        self._templates: dict[str, Template] = {}
+        self._authors = self._read_authors()
+
+    def slide_names(self) -> list[str]:
+        """The slides' parts in the order of presentation; by their own numbers when the file has lost that order."""
+        relations = self._package.relations(self._main)
+        root = self._package.readable(self._main)
+        listed = children(root, "sldIdLst", "sldId")
+        names = [relations[key].target if (key := item.get("r:id", "")) in relations else "" for item in listed]
+        if any(name in self._package for name in names):
+            return names
+        numbered = [(int(found[1]), name) for name in self._package.names() if (found := _SLIDE_PART.fullmatch(name))]
+        if not numbered and (root is None or root.tag != "presentation"):
+            raise KnowledgeError("DOCUMENT_MALFORMED")
+        return [name for _, name in sorted(numbered)]
+
+    def slides(self, names: Iterable[str]) -> Iterator[Slide]:
+        """The slides one by one. One that stands twice in the list has its text at the first place only."""
+        read: set[str] = set()
+        for number, name in enumerate(names, 1):
+            slide = Slide(number)
+            try:
+                if name not in read:
+                    self._read_slide(slide, name)
+            except KnowledgeError as error:
+                if error.code != "DOCUMENT_MALFORMED":
+                    raise
+                slide = Slide(number, is_readable=False)
+            read.add(name)
+            yield slide
+
+    def backgrounds(self, names: Iterable[str]) -> Iterator[Slide]:
+        """For a file whose own slides have no text: what their layouts and masters show, at the first slide of each,
+        and how their pictures are described.
+        """
+        shown: set[str] = set()
+        for number, name in enumerate(names, 1):
+            slide = Slide(number)
+            layouts = self._package.related(name, "slideLayout")
+            masters = [master for layout in layouts for master in self._package.related(layout, "slideMaster")]
+            for part in [*masters, *layouts]:
+                root = self._package.readable(part)
+                if part not in shown and root is not None:
+                    slide.blocks.extend(Drawing(self._package, part, Template(None, None), slide).background(root))
+                shown.add(part)
+            own = self._package.readable(name)
+            descriptions = () if own is None else (item.get("descr", "") for item in own.iter("cNvPr"))
+            slide.blocks.extend(described_pictures(descriptions))
+            yield slide
+
+    def _read_slide(self, slide: Slide, name: str) -> None:
+        root = self._package.tree(name)
+        slide.is_hidden = root.get("show") in ("0", "false", "off")
+        if slide.is_hidden:
+            return
+        Drawing(self._package, name, self._template(name), slide).read(root)
+        for notes in self._package.related(name, "notesSlide"):
+            page = self._package.readable(notes)
+            slide.notes.extend(() if page is None else shape_texts(page))
+        for comments in self._package.related(name, "comments"):
+            page = self._package.readable(comments)
+            slide.comments.extend(() if page is None else self._comments(page))
+
+    def _template(self, name: str) -> Template:
+        layout = next(iter(self._package.related(name, "slideLayout")), "")
+        if layout not in self._templates:
+            masters = self._package.related(layout, "slideMaster") if layout else []
+            master = self._package.readable(masters[0]) if masters else None
+            self._templates[layout] = Template(self._package.readable(layout), master)
+        return self._templates[layout]
+
+    def _read_authors(self) -> dict[str, str]:
+        authors: dict[str, str] = {}
+        for part in self._package.related(self._main, "commentAuthors", "authors"):
+            root = self._package.readable(part)
+            authors |= {item.get("id", ""): item.get("name", "") for item in (() if root is None else root)}
+        return authors
+
+    def _comments(self, root: Element) -> Iterator[Comment]:
+        """Comments with their answers, in the older and the newer form."""
+        for item in root.iter():
+            if item.tag in ("cm", "reply"):
+                text = item.findtext("text") or body_text(item.find("txBody"))
+                yield Comment(self._authors.get(item.get("authorId", ""), "").strip(), text)

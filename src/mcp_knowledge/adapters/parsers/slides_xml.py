@@ -1,0 +1,116 @@
+"""XML of presentations as trees whose names have no namespace, and the parts of a package with their relations."""
+
+import posixpath
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from urllib.parse import unquote
+from xml.etree.ElementTree import Element, TreeBuilder
+from xml.parsers import expat
+
+from mcp_knowledge.adapters.parsers.xml_events import Handler, feed
+from mcp_knowledge.errors import KnowledgeError
+
+
+class _TreeHandler(Handler):
+    def __init__(self) -> None:
+        self.builder = TreeBuilder()
+
+    def start(self, name: str, attributes: Mapping[str, str], parser: expat.XMLParserType) -> None:
+        self.builder.start(name, dict(attributes))
+
+    def text(self, text: str) -> None:
+        self.builder.data(text)
+
+    def end(self, name: str, parser: expat.XMLParserType) -> None:
+        self.builder.end(name)
+
+
+def tree(xml: bytes) -> Element:
+    """A part as a tree. Raises DOCUMENT_MALFORMED for what is no XML, or declares a document type."""
+    handler = _TreeHandler()
+    feed(xml, handler)
+    return handler.builder.close()
+
+
+def child(element: Element | None, *names: str) -> Element | None:
+    """The element at the end of a path of child names, or None."""
+    for name in names:
+        element = None if element is None else element.find(name)
+    return element
+
+
+def children(element: Element | None, *names: str) -> Iterator[Element]:
+    """The children of the element at the end of the path but one, with the last name."""
+    parent = child(element, *names[:-1])
+    if parent is not None:
+        yield from parent.iterfind(names[-1])
+
+
+def alternatives(element: Element) -> list[Element]:
+    """The choices of an `mc:AlternateContent`, the preferred one first."""
+    return [*element.iterfind("Choice"), *element.iterfind("Fallback")]
+
+
+def number(text: str | None, default: int = 0) -> int:
+    """A whole number as XML states it; the default for anything else."""
+    try:
+        return int(float(text)) if text is not None and len(text) <= 20 else default
+    except (ValueError, OverflowError):
+        return default
+
+
+def is_on(text: str | None) -> bool:
+    """An XML boolean."""
+    return text in ("1", "true", "on")
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A part that another one refers to: its kind (the last word of the relation's type) and name."""
+
+    kind: str
+    target: str
+
+
+class Package:
+    """The parts of an Office Open XML file; names are compared in lower case, as Windows does."""
+
+    def __init__(self, parts: Mapping[str, bytes]) -> None:
+        self._parts = {name.lower(): part for name, part in parts.items()}
+
+    def __contains__(self, name: str) -> bool:
+        return name.lower() in self._parts
+
+    def names(self) -> list[str]:
+        """All names, in lower case and in order."""
+        return sorted(self._parts)
+
+    def tree(self, name: str) -> Element:
+        """A part as a tree. Raises DOCUMENT_MALFORMED when it is missing or no XML."""
+        part = self._parts.get(name.lower())
+        if part is None:
+            raise KnowledgeError("DOCUMENT_MALFORMED")
+        return tree(part)
+
+    def readable(self, name: str | None) -> Element | None:
+        """A part as a tree, or None when it is missing or damaged: for parts that only add to others."""
+        try:
+            return self.tree(name) if name is not None else None
+        except KnowledgeError:
+            return None
+
+    def relations(self, name: str) -> dict[str, Relation]:
+        """The parts within the package that a part ("" for the package itself) refers to, by id."""
+        folder, base = posixpath.split(name)
+        root = self.readable(posixpath.join(folder, "_rels", f"{base}.rels"))
+        found: dict[str, Relation] = {}
+        for item in children(root, "Relationship"):
+            target = item.get("Target", "")
+            if item.get("TargetMode") != "External" and target:
+                path = posixpath.normpath(posixpath.join("/", folder, unquote(target.replace("\\", "/")))).lstrip("/")
+                found[item.get("Id", "")] = Relation(item.get("Type", "").rpartition("/")[2], path)
+        return found
+
+    def related(self, name: str, *kinds: str) -> list[str]:
+        """Names of the parts of these kinds that a part refers to."""
+        return [relation.target for relation in self.relations(name).values() if relation.kind in kinds]
