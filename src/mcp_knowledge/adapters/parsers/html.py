@@ -9,7 +9,7 @@ from typing import Any
 
 from selectolax.lexbor import LexborHTMLParser
 
-from mcp_knowledge.adapters.parsers.encodings import decode
+from mcp_knowledge.adapters.parsers.encodings import Decoded, decode
 from mcp_knowledge.adapters.parsers.html_walk import walk
 from mcp_knowledge.adapters.parsers.properties import good_title
 from mcp_knowledge.adapters.parsers.source import Source
@@ -22,9 +22,13 @@ _DECLARED = re.compile(
 _DECLARATION_WINDOW = 4096
 _TAG = re.compile(r"<(/?)([a-zA-Z][^\s/>]*)")
 _MAX_DEPTH = 5_000  # the parser's time grows with the square of the depth: 200,000 levels take two minutes
-# Void elements, and those whose end tag may be left out.
-_NOT_NESTING = frozenset({
+_XHTML = re.compile(r"<\?xml\s|xmlns\s*=\s*[\"']http://www\.w3\.org/1999/xhtml")
+_EMPTY_ELEMENT = re.compile(r"<([a-zA-Z][\w:-]*)((?:\s[^<>]*)?)/>")
+_VOID = frozenset({
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
+})  # fmt: skip
+# Void elements, and those whose end tag may be left out.
+_NOT_NESTING = _VOID | frozenset({
     "p", "li", "dt", "dd", "td", "th", "tr", "tbody", "thead", "tfoot", "colgroup", "option", "optgroup", "rt",
     "rp", "html", "head", "body", "script", "style",
 })  # fmt: skip
@@ -41,15 +45,19 @@ _PROPERTIES = {
 
 def parse(source: Source) -> NormalizedDocument:
     """The page's blocks. They carry no location: the headings around them are it."""
-    declared = _DECLARED.search(source.data, 0, _DECLARATION_WINDOW)
-    label = (declared[1] or declared[2]).decode("ascii") if declared else None
-    decoded = decode(source.data, label)
+    decoded = decoded_page(source.data)
     tree = _tree(decoded.text)
     blocks = _page_blocks(tree)
     node = tree.css_first("head > title") or tree.css_first("title")
     title = good_title(node.text() if node is not None else None, source.filename)
     title = title or next((block.text for block in blocks if isinstance(block, Heading)), None)
     return NormalizedDocument(title, {**_properties(tree), **decoded.metadata}, tuple(blocks))
+
+
+def decoded_page(data: bytes) -> Decoded:
+    """The text of a page in the charset that it has or states. Raises DOCUMENT_MALFORMED when it is no text."""
+    declared = _DECLARED.search(data, 0, _DECLARATION_WINDOW)
+    return decode(data, (declared[1] or declared[2]).decode("ascii") if declared else None)
 
 
 def fragment_blocks(markup: str, location: SourceLocation) -> list[Block]:
@@ -59,8 +67,15 @@ def fragment_blocks(markup: str, location: SourceLocation) -> list[Block]:
 
 
 def _tree(text: str) -> LexborHTMLParser:
+    if _XHTML.search(text, 0, _DECLARATION_WINDOW):
+        text = _EMPTY_ELEMENT.sub(_closed, text)
     _refuse_depth(text)
     return LexborHTMLParser(text.replace("\0", " "))
+
+
+def _closed(tag: re.Match[str]) -> str:
+    """`<title/>` as `<title></title>`: HTML knows no empty elements and would take the whole page for the title."""
+    return tag[0] if tag[1].lower() in _VOID else f"<{tag[1]}{tag[2]}></{tag[1]}>"
 
 
 def _refuse_depth(text: str) -> None:

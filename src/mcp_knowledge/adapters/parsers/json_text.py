@@ -9,32 +9,15 @@ from dataclasses import dataclass
 from json import JSONDecoder
 
 from mcp_knowledge.adapters.parsers.encodings import decode
+from mcp_knowledge.adapters.parsers.key_paths import Leaf, leaf_paragraphs
 from mcp_knowledge.adapters.parsers.source import Source, TextBudget
-from mcp_knowledge.domain.blocks import NormalizedDocument, Paragraph, SourceLocation
+from mcp_knowledge.domain.blocks import NormalizedDocument
 from mcp_knowledge.errors import KnowledgeError
 
 _MAX_DEPTH = 200
-_MAX_BLOCK_CHARS = 1_500
-_MAX_LINE_CHARS = 400  # of an array's values on one line
 _STRINGS = JSONDecoder(strict=False)
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _SCALAR = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w.])|(?:true|false|null|NaN|-?Infinity)(?!\w)")
-
-
-@dataclass(frozen=True, slots=True)
-class Leaf:
-    """A value that is no container.
-
-    `path` leads to it inside its record; an array's values share the array's path (`in_array`). `record` tells which
-    values belong together. The offsets cover key and value.
-    """
-
-    record: tuple[int, str]
-    path: str
-    value: str
-    in_array: bool
-    start: int
-    end: int
 
 
 @dataclass(slots=True)
@@ -60,47 +43,8 @@ class _Frame:
 def parse(source: Source) -> NormalizedDocument:
     """Paragraphs of `path: value` lines, record (element of the first array, top-level object) by record."""
     decoded = decode(source.data)
-    budget = TextBudget(source.limits.max_extract_bytes)
-    lines: list[Leaf] = []
-    blocks: list[Paragraph] = []
-    chars = 0
-    for leaf in _joined(scan(decoded.text)):
-        size = len(leaf.path) + len(leaf.value) + 3
-        budget.take(leaf.path)
-        budget.take(leaf.value)
-        if lines and (lines[-1].record != leaf.record or chars + size > _MAX_BLOCK_CHARS):
-            blocks.append(_paragraph(lines))
-            lines, chars = [], 0
-        lines.append(leaf)
-        chars += size
-    if lines:
-        blocks.append(_paragraph(lines))
+    blocks = leaf_paragraphs(scan(decoded.text), TextBudget(source.limits.max_extract_bytes))
     return NormalizedDocument(None, decoded.metadata, tuple(blocks))
-
-
-def _paragraph(lines: list[Leaf]) -> Paragraph:
-    text = "\n".join(f"{leaf.path}: {leaf.value}" if leaf.path else leaf.value for leaf in lines)
-    return Paragraph(text, SourceLocation(char_start=lines[0].start, char_end=lines[-1].end))
-
-
-def _joined(leaves: Iterator[Leaf]) -> Iterator[Leaf]:
-    """The leaves, with an array's values on one line as long as it stays short."""
-    held: Leaf | None = None
-    for leaf in leaves:
-        if (
-            held is not None
-            and held.in_array
-            and leaf.in_array
-            and (held.path, held.record) == (leaf.path, leaf.record)
-            and len(held.value) + len(leaf.value) < _MAX_LINE_CHARS
-        ):
-            held = Leaf(held.record, held.path, f"{held.value}, {leaf.value}", True, held.start, leaf.end)
-            continue
-        if held is not None:
-            yield held
-        held = leaf
-    if held is not None:
-        yield held
 
 
 def scan(text: str) -> Iterator[Leaf]:
