@@ -106,12 +106,19 @@ REGISTRY = Registry(
         Format(
             "xlsx",
             "1",
-            f"{_HERE}.sheets",
+            f"{_HERE}.sheets_package",
             {
                 "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
                 "xlsm": "application/vnd.ms-excel.sheet.macroEnabled.12",
                 "xlsb": "application/vnd.ms-excel.sheet.binary.macroEnabled.12",
             },
+            binary=True,
+        ),
+        Format(
+            "ods",
+            "1",
+            f"{_HERE}.sheets_ods",
+            {"ods": "application/vnd.oasis.opendocument.spreadsheet"},
             binary=True,
         ),
         Format("markdown", "1", f"{_HERE}.markdown", {"md": "text/markdown", "markdown": "text/markdown"}),

@@ -1,6 +1,6 @@
 """What hangs at the cells of an Excel package: comments, and the words in shapes, charts and diagrams."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from xml.parsers import expat
 
 from mcp_knowledge.adapters.parsers.sheets_model import Note, Range, cell_of
@@ -12,20 +12,25 @@ _ANCHORS = frozenset({"twoCellAnchor", "oneCellAnchor", "absoluteAnchor"})
 _TOP_LEFT = Range(1, 1, 1, 1)
 
 
-def sheet_notes(parts: Parts, path: str) -> Iterator[Note]:
-    """Comments and drawings of the sheet at this path, each with its cells."""
-    threads = [note for part in parts.related(path, "threadedComment") for note in _comments(parts.content(part))]
+def sheet_notes(parts: Parts, path: str, read_comments: Callable[[bytes], list[Note]]) -> Iterator[Note]:
+    """Comments and drawings of the sheet at this path, each with its cells.
+
+    Args:
+        read_comments: reads a part with comments; threads of comments are XML in all packages.
+    """
+    threads = [note for part in parts.related(path, "threadedComment") for note in xml_comments(parts.content(part))]
     yield from threads
     places = {note.where for note in threads}
     for part in parts.related(path, "comments"):
-        for note in _comments(parts.content(part)):
+        for note in read_comments(parts.content(part)):
             if not (note.where in places and note.text.startswith(_THREAD_HINT)):
                 yield note
     for part in parts.related(path, "drawing"):
         yield from _drawings(parts, part)
 
 
-def _comments(xml: bytes) -> list[Note]:
+def xml_comments(xml: bytes) -> list[Note]:
+    """The comments of a part."""
     reader = _CommentReader()
     feed_leniently(xml, reader)
     return reader.notes

@@ -85,6 +85,37 @@ class Sheet:
         self.rows.setdefault(row, {})[column] = cell
 
 
+class Filters:
+    """Tells rows that are hidden on purpose from those that a filter leaves out."""
+
+    def __init__(self, sheet: Sheet) -> None:
+        self._sheet = sheet
+        self._rows: list[int] = []
+        self._last: Range | None = None
+        self._active: list[Range] = []
+
+    def add(self, area: Range | None) -> None:
+        """A filter over a range, whose first row holds the column names."""
+        self._last = area
+        if area is not None:
+            self._sheet.headers.append(area._replace(bottom=area.top))
+
+    def activate(self) -> None:
+        """The filter added last has a condition, so that it may leave out rows."""
+        if self._last is not None:
+            self._active.append(self._last)
+
+    def hide(self, row: int) -> None:
+        """A row that is not shown."""
+        self._rows.append(row)
+
+    def finish(self) -> None:
+        """Give the sheet its hidden rows, when all rows and filters are known."""
+        self._sheet.hidden_rows += [
+            (row, row) for row in self._rows if not any(area.top < row <= area.bottom for area in self._active)
+        ]
+
+
 @dataclass(slots=True)
 class Workbook:
     """The sheets that are shown, in order. `epoch_1904`: dates count from 1904 and not from 1900."""

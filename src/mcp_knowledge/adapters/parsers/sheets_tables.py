@@ -31,6 +31,11 @@ def sheet_blocks(sheet: Sheet, texts: Mapping[Number, str]) -> list[Block]:
     return _SheetBlocks(sheet, texts).blocks()
 
 
+def sheet_heading(sheet: Sheet, area: Range = Range(1, 1, 1, 1)) -> Heading:
+    """A sheet's name above everything in it."""
+    return Heading(1, sheet.name, SourceLocation(sheet=sheet.name, cell_range=str(area)))
+
+
 class _SheetBlocks:
     def __init__(self, sheet: Sheet, texts: Mapping[Number, str]) -> None:
         self._sheet = sheet
@@ -54,7 +59,7 @@ class _SheetBlocks:
         if not result:
             return []
         ranges = [region.range for region in regions] + [note.where for note in self._sheet.notes]
-        return [Heading(1, self._sheet.name, self._place(_cover(ranges))), *result]
+        return [sheet_heading(self._sheet, _cover(ranges)), *result]
 
     def _place(self, area: Range) -> SourceLocation:
         return SourceLocation(sheet=self._sheet.name, cell_range=str(area))

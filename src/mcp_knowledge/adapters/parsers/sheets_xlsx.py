@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from datetime import datetime
 from xml.parsers import expat
 
-from mcp_knowledge.adapters.parsers.sheets_drawings import sheet_notes
+from mcp_knowledge.adapters.parsers.sheets_drawings import sheet_notes, xml_comments
 from mcp_knowledge.adapters.parsers.sheets_model import (
     PLAIN,
     Cell,
     CellBudget,
-    Range,
+    Filters,
     Sheet,
     Style,
     Workbook,
@@ -45,9 +45,9 @@ def read_workbook(parts: Parts, budget: CellBudget) -> Workbook:
             reader = _SheetReader(sheet, strings.texts, styles.styles, budget, listing.epoch_1904)
             feed_leniently(parts.content(path), reader)
             for table in parts.related(path, "table"):
-                feed_leniently(parts.content(table), _TableReader(reader))
-            reader.finish()
-        sheet.notes += sheet_notes(parts, path)
+                feed_leniently(parts.content(table), _TableReader(reader.filters))
+            reader.filters.finish()
+        sheet.notes += sheet_notes(parts, path, xml_comments)
         workbook.sheets.append(sheet)
     return workbook
 
@@ -144,15 +144,13 @@ class _SheetReader(_Text):
     ) -> None:
         super().__init__()
         self.sheet = sheet
+        self.filters = Filters(sheet)
         self._strings, self._styles, self._budget, self._epoch_1904 = strings, styles, budget, epoch_1904
         self._row = self._column = 0
         self._type, self._style = "n", PLAIN
         self._value: list[str] | None = None
         self._formula: list[str] | None = None
         self._sink: list[str] | None = None
-        self._hidden_rows: list[int] = []
-        self._filters: list[Range] = []
-        self._filter: Range | None = None
 
     def start(self, name: str, attributes: Mapping[str, str], parser: expat.XMLParserType) -> None:
         if name == "c":
@@ -174,31 +172,9 @@ class _SheetReader(_Text):
             if merged := range_of(attributes.get("ref", "")):
                 self.sheet.merged.append(merged)
         elif name == "autoFilter":
-            self.add_filter(attributes)
+            self.filters.add(range_of(attributes.get("ref", "")))
         elif name == "filterColumn":
-            self.set_filtered()
-
-    def add_filter(self, attributes: Mapping[str, str]) -> None:
-        """A filter: its first row holds the column names."""
-        self._filter = range_of(attributes.get("ref", ""))
-        if self._filter is not None:
-            self.add_header(self._filter)
-
-    def add_header(self, table: Range) -> None:
-        """A table or filter range: its first row holds the column names."""
-        self.sheet.headers.append(table._replace(bottom=table.top))
-
-    def set_filtered(self) -> None:
-        """The last filter leaves out rows: those are not hidden on purpose."""
-        if self._filter is not None:
-            self._filters.append(self._filter)
-
-    def finish(self) -> None:
-        """Tell the rows that are hidden on purpose from those that a filter leaves out."""
-        filtered = self._filters
-        self.sheet.hidden_rows += [
-            (row, row) for row in self._hidden_rows if not any(span.top < row <= span.bottom for span in filtered)
-        ]
+            self.filters.activate()
 
     def text(self, text: str) -> None:
         if self._sink is not None:
@@ -220,7 +196,7 @@ class _SheetReader(_Text):
         self._column = 0
         hidden = attributes.get("hidden") in _TRUE
         if hidden and attributes.get("outlineLevel", "0") == "0":
-            self._hidden_rows.append(self._row)
+            self.filters.hide(self._row)
 
     def _start_cell(self, attributes: Mapping[str, str]) -> None:
         place = cell_of(attributes["r"]) if "r" in attributes else None
@@ -279,14 +255,14 @@ class _SheetReader(_Text):
 class _TableReader(Handler):
     """A table part: its range, and whether it filters."""
 
-    def __init__(self, sheet: _SheetReader) -> None:
-        self._sheet = sheet
+    def __init__(self, filters: Filters) -> None:
+        self._filters = filters
 
     def start(self, name: str, attributes: Mapping[str, str], parser: expat.XMLParserType) -> None:
         if name == "table" and attributes.get("headerRowCount", "1") != "0":
             if table := range_of(attributes.get("ref", "")):
-                self._sheet.add_header(table)
+                self._filters.add(table)
         elif name == "autoFilter":
-            self._sheet.add_filter(attributes)
+            self._filters.add(range_of(attributes.get("ref", "")))
         elif name == "filterColumn" and attributes.get("hiddenButton") not in _TRUE:
-            self._sheet.set_filtered()
+            self._filters.activate()
