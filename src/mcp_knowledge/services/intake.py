@@ -24,8 +24,12 @@ class Intake:
 
     def check_extension(self, filename: str) -> None:
         """Raises DOCUMENT_UNSUPPORTED_FORMAT when this is neither an archive nor a file that some parser reads."""
-        if not _is_archive(filename):
+        if not self.is_archive(filename):
             self._library.check_extension(filename)
+
+    def is_archive(self, filename: str) -> bool:
+        """Whether a file of this name is taken apart into documents."""
+        return extension_of(safe_name(filename)) == ARCHIVE_EXTENSION
 
     async def add(
         self,
@@ -41,9 +45,5 @@ class Intake:
         Raises:
             KnowledgeError: DOCUMENT_UNSUPPORTED_FORMAT, COLLECTION_NOT_FOUND.
         """
-        take_in = self._archives.receive if _is_archive(file.filename) else self._library.upload
+        take_in = self._archives.receive if self.is_archive(file.filename) else self._library.upload
         return await take_in(file, collection_id, metadata, source_path, source_url)
-
-
-def _is_archive(filename: str) -> bool:
-    return extension_of(safe_name(filename)) == ARCHIVE_EXTENSION

@@ -110,11 +110,11 @@ def ingest(
     wait: Annotated[bool, typer.Option(help="Wait until every document is searchable or has failed.")] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Add files and folders to the knowledge base.
+    """Add files, folders and zip archives to the knowledge base.
 
     Works with or without a running server. Files that were added before are recognised by their bytes
     and not added twice.
-    Every file that is passed over is named with the reason. Exit code 1 when a document failed.
+    Every file that is passed over is named with the reason. Exit code 1 when a document or an archive failed.
 
     Example: mcp-knowledge ingest ~/Documents/contracts --collection Contracts
     """
@@ -129,7 +129,7 @@ def ingest(
         output.print_json(report.to_json())
     else:
         report.print()
-    raise typer.Exit(1 if report.failed else 0)
+    raise typer.Exit(1 if report.has_failures else 0)
 
 
 @cli.command()
@@ -264,7 +264,7 @@ def reindex(
         output.print_json(report.to_json())
     else:
         report.print()
-    raise typer.Exit(1 if report.failed else 0)
+    raise typer.Exit(1 if report.has_failures else 0)
 
 
 @cli.command()

@@ -97,8 +97,8 @@ async def _services(settings: Settings, storage_ok: bool) -> list[Check]:
 
     async def index() -> str:
         async with open_services(settings) as services:
-            _, healthy = await services.status.ready()
-        if not healthy["embedding"]:
+            status = await services.status.system()
+        if not status.embedding_healthy:
             raise KnowledgeError("EMBEDDING_MISMATCH")
         return "its vectors are this model's"
 

@@ -7,71 +7,22 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from mcp_knowledge.domain.documents import Document, Metadata
+from mcp_knowledge.domain.documents import Metadata
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.cli import output
+from mcp_knowledge.interfaces.cli.report import IngestReport, Skipped
+from mcp_knowledge.interfaces.cli.watch import Watch
 from mcp_knowledge.interfaces.serving import find_server
 from mcp_knowledge.services import Services
+from mcp_knowledge.services.archives import ArchiveReceipt
+from mcp_knowledge.services.background import Background
 from mcp_knowledge.services.library import StoredUpload
 
-_POLL_S = 0.1
-_UNFINISHED = ("pending", "processing")
 _QUEUE_AHEAD = 256  # documents waiting for the worker while more files are read: some seconds of work
-
-
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """A file that was not added, and why."""
-
-    path: str
-    reason: str
-
-    def to_json(self) -> dict[str, str]:
-        """The JSON shape."""
-        return {"path": self.path, "reason": self.reason}
-
-
-@dataclass(slots=True)
-class IngestReport:
-    """What became of every file. `waiting` documents are still in the queue (only with --no-wait)."""
-
-    ready: list[str] = field(default_factory=list)
-    waiting: list[str] = field(default_factory=list)
-    duplicates: list[str] = field(default_factory=list)
-    failed: list[Document] = field(default_factory=list)
-    skipped: list[Skipped] = field(default_factory=list)
-
-    def to_json(self) -> dict[str, Any]:
-        """The JSON shape for scripts."""
-        return {
-            "ready": self.ready,
-            "waiting": self.waiting,
-            "duplicates": self.duplicates,
-            "failed": [
-                {"documentId": item.id, "path": item.source_path or item.original_filename, "error": item.latest_error}
-                for item in self.failed
-            ],
-            "skipped": [item.to_json() for item in self.skipped],
-        }
-
-    def print(self) -> None:
-        """The report for a person."""
-        for item in self.skipped:
-            output.out.print(f"[yellow]skipped[/yellow] {escape(item.path)}: {escape(item.reason)}")
-        output.print_failed(self.failed)
-        parts = [f"{len(self.ready)} ready"]
-        parts += [f"{len(self.waiting)} queued"] if self.waiting else []
-        parts += [f"{len(self.duplicates)} already there"] if self.duplicates else []
-        parts += [f"{len(self.failed)} failed"] if self.failed else []
-        parts += [f"{len(self.skipped)} skipped"] if self.skipped else []
-        output.out.print(", ".join(parts) + ".")
 
 
 def _files(paths: Iterable[Path], skipped: list[Skipped]) -> Iterator[tuple[Path, str]]:
@@ -130,40 +81,6 @@ async def _collection_id(services: Services, wanted: str | None) -> str | None:
     return (await services.collections.create(wanted, None)).id
 
 
-class _Watch:
-    """Follows queued documents until each is ready or failed, moving a progress bar."""
-
-    def __init__(self, services: Services, report: IngestReport, bar: Progress, task: TaskID) -> None:
-        self._services = services
-        self._report = report
-        self._bar = bar
-        self.task = task
-        self.pending: set[str] = set()
-
-    async def settle(self, until: int) -> None:
-        """Wait until no more than `until` documents are unfinished."""
-        while True:
-            await self._collect()
-            if len(self.pending) <= until:
-                return
-            await asyncio.sleep(_POLL_S)
-
-    async def _collect(self) -> None:
-        found = await self._services.library.get_documents(self.pending)
-        for document_id in list(self.pending):
-            document = found.get(document_id)
-            if document is not None and (document.status in _UNFINISHED or document.progress is not None):
-                continue
-            self.pending.discard(document_id)
-            self._bar.advance(self.task)
-            if document is None:
-                self._report.skipped.append(Skipped(document_id, "deleted meanwhile"))
-            elif document.latest_error is not None:
-                self._report.failed.append(document)
-            else:
-                self._report.ready.append(document.id)
-
-
 def _progress(quiet: bool) -> Progress:
     return Progress(
         TextColumn("{task.description}"),
@@ -181,14 +98,15 @@ async def _with_worker(services: Services, work: asyncio.Task[None], run_worker:
     if not run_worker:
         await work
         return
-    worker = asyncio.create_task(services.worker.run())
+    background = Background(services.worker, services.archive_worker)
+    worker = asyncio.create_task(background.run())
     try:
         done, _ = await asyncio.wait({work, worker}, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
             task.result()
     finally:
         work.cancel()
-        await services.worker.stop()
+        await background.stop()
         with suppress(asyncio.CancelledError):
             await worker
 
@@ -210,7 +128,7 @@ async def ingest_paths(
     files = list(_files(paths, report.skipped))
     serving = find_server(services.settings.data_dir) is not None
     with _progress(quiet) as bar:
-        watch = _Watch(services, report, bar, bar.add_task("Ingesting", total=len(files)))
+        watch = Watch(services, report, bar, bar.add_task("Ingesting", total=len(files)))
 
         async def add_all() -> None:
             for file, source_path in files:
@@ -221,7 +139,7 @@ async def ingest_paths(
             if wait:
                 await watch.settle(0)
             else:
-                report.waiting.extend(sorted(watch.pending))
+                await watch.leave()
 
         await _with_worker(services, asyncio.create_task(add_all()), run_worker=wait and not serving)
     return report
@@ -234,22 +152,27 @@ async def _add(
     collection_id: str | None,
     metadata: Metadata | None,
     report: IngestReport,
-    watch: _Watch,
+    watch: Watch,
 ) -> bool:
     """Queue one file; False when it was skipped or is there already."""
-    library = services.library
+    intake = services.intake
     try:
-        library.check_extension(file.name)
+        intake.check_extension(file.name)
         upload = await asyncio.to_thread(
-            _copy_for_upload, file, library.upload_dir(), services.settings.max_upload_bytes
+            _copy_for_upload, file, intake.upload_dir(), services.settings.max_upload_bytes
         )
-        receipt = await library.upload(upload, collection_id, metadata, source_path=source_path)
+        # An archive's place means something in the scanned folder only: elsewhere two may well have the same name.
+        place = None if intake.is_archive(file.name) else source_path
+        receipt = await intake.add(upload, collection_id, metadata, source_path=place)
     except KnowledgeError as error:
         report.skipped.append(Skipped(source_path, str(error)))
         return False
     except OSError as error:
         report.skipped.append(Skipped(source_path, f"cannot be read: {error.strerror}"))
         return False
+    if isinstance(receipt, ArchiveReceipt):
+        watch.archives[receipt.archive_id] = source_path
+        return True
     if receipt.duplicate:
         report.duplicates.append(receipt.document_id)
         return False
@@ -261,7 +184,7 @@ async def reindex_documents(services: Services, document_ids: list[str] | None, 
     """Queue documents (None: all of them) to be indexed again from their originals, and see it through."""
     report = IngestReport()
     with _progress(quiet) as bar:
-        watch = _Watch(services, report, bar, bar.add_task("Reindexing", total=None))
+        watch = Watch(services, report, bar, bar.add_task("Reindexing", total=None))
 
         async def queue_all() -> None:
             if document_ids is None:

@@ -79,6 +79,8 @@ def print_search(result: SearchResult, explain: bool) -> None:
             out.print(f"   [dim]matched: {escape(', '.join(hit.matched_terms))}[/dim]")
         out.print(_marked(hit))
         out.print()
+    if result.notice is not None:
+        out.print(f"[yellow]Note:[/yellow] {escape(result.notice)}")
     if not result.hits:
         out.print("Nothing found. Try other words, or --mode hybrid, and check the filters.")
     if explain:
