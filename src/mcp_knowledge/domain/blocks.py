@@ -1,5 +1,6 @@
 """The normalized document: what every parser makes of a file, and what chunks are cut from."""
 
+import re
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
@@ -63,7 +64,11 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class ListBlock:
-    """A list; nested items carry their indentation as leading spaces (two per level)."""
+    """A list; nested items carry their indentation as leading spaces (two per level).
+
+    An item whose number is not its position (3. after a break, b), 2.1), or that is marked otherwise than the list
+    around it, begins with its own marker (`has_own_marker`).
+    """
 
     type: ClassVar[str] = "list"
     ordered: bool
@@ -115,6 +120,17 @@ class PageBreak:
 
     type: ClassVar[str] = "pageBreak"
     location: SourceLocation = NOWHERE
+
+
+_OWN_MARKER = re.compile(
+    r" *(?:-|[(\[]?(?:\d{1,4}|[A-Za-z]|[ivxlcdm]{2,9}|[IVXLCDM]{2,9})(?:[.\-](?:\d{1,4}|[A-Za-z]))*[.)\]]+"
+    r"|\d{1,4}(?:\.\d{1,4})+)\s"
+)
+
+
+def has_own_marker(item: str) -> bool:
+    """Whether a list's item begins with its number or dash itself."""
+    return _OWN_MARKER.match(item) is not None
 
 
 Block = Heading | Paragraph | ListBlock | Table | Code | Quote | Image | PageBreak

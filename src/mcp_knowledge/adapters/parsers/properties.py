@@ -25,6 +25,7 @@ _FILE_NAME = re.compile(
     re.IGNORECASE,
 )
 _PATH = re.compile(r"^(?:[a-z]:\\|/|\\\\|file:)", re.IGNORECASE)
+_FRACTION = re.compile(r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d+")  # of a second: no document needs it
 _COUNTS = frozenset({"pages", "slides"})
 _MAX_COUNT = 99_999  # what is above is no count of pages
 _MAX_PROPERTY_CHARS = 2_000
@@ -74,6 +75,7 @@ def stated_properties(raw: Mapping[str, str | int | datetime | None]) -> dict[st
             properties[name] = f"{value:%Y-%m-%dT%H:%M:%S}Z"
             continue
         text = " ".join(str("" if value is None else value).replace("\0", " ").split())[:_MAX_PROPERTY_CHARS]
+        text = _FRACTION.sub(r"\1", text)
         if name not in _COUNTS:
             properties |= {name: text} if text else {}
         elif text.isascii() and text.isdecimal() and 0 < int(text[:9]) <= _MAX_COUNT:
