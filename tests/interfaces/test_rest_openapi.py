@@ -86,6 +86,7 @@ async def test_real_answers_are_as_documented(client: httpx2.AsyncClient) -> Non
     # operation id → requests (path parameters, request arguments); what is not listed is called without arguments
     calls: dict[str, list[tuple[dict[str, str], dict[str, Any]]]] = {
         "uploadDocument": [({}, upload), ({}, upload), ({}, {"content": b"", "headers": headers})],
+        "addFromUrl": [({}, {"json": {"url": "http://127.0.0.1/"}}), ({}, {"json": {}})],
         "listDocuments": [({}, {}), ({}, {"params": {"limit": "1"}}), ({}, {"params": {"sort": "x"}})],
         "getDocument": [({"document_id": item}, {}) for item in (ready["id"], failed["id"], "doc_none")],
         "updateDocument": [

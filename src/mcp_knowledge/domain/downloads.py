@@ -137,7 +137,7 @@ def _name(text: str) -> str:
 def _page_title(head: bytes, extension: str) -> str:
     found = _TITLE.search(head.decode("utf-8", "replace")) if extension == "html" else None
     title = " ".join(html.unescape(found[1]).split()) if found else ""
-    return _name(title.replace("/", "-").replace("\\", "-").replace("\ufffd", ""))[:120]
+    return _name(title.replace("/", "-").replace("\\", "-").replace("\ufffd", ""))[:120].rstrip()
 
 
 def _format(download: Download, named: str, formats: Formats) -> str | None:

@@ -17,7 +17,7 @@ from cryptography.x509.oid import NameOID
 from mcp_knowledge.adapters.fetcher import WebFetcher
 from mcp_knowledge.settings import Settings
 
-Play = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+Play = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[object]]
 
 
 def answer(body: bytes = b"", *headers: str, status: str = "200 OK") -> bytes:
