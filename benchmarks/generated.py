@@ -1,11 +1,12 @@
-"""A generated corpus: text with the word frequencies of a language, vectors that lie in clusters as real ones do.
+"""Generated corpora and files: text with the word frequencies of a language, vectors in clusters as real ones; a PDF.
 
 Embedding 100,000 texts would take a quarter of an hour and measure nothing here: a few hundred texts are embedded, and
 all vectors are those with a little noise. Everything is written through the store, as ingestion writes it.
 """
 
 import hashlib
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -130,3 +131,39 @@ def _noisy(known: Vector, count: int, language: Language) -> Vector:
 
 def _batches(total: int, size: int) -> Iterator[range]:
     return (range(start, min(start + size, total)) for start in range(0, total, size))
+
+
+def text_pdf(pages: Sequence[Sequence[str]]) -> bytes:
+    """A PDF of text: the first paragraph of a page is its heading, in large bold, the others are set in 10 points."""
+    bodies = [b"", b""]  # the catalogue and the page tree, filled in below
+    for font in ("Helvetica", "Helvetica-Bold"):
+        bodies.append(f"<< /Type /Font /Subtype /Type1 /BaseFont /{font} /Encoding /WinAnsiEncoding >>".encode())
+    kids = []
+    for heading, *paragraphs in pages:
+        stream = _page_stream(heading, paragraphs)
+        bodies.append(f"<< /Length {len(stream)} >>\nstream\n".encode() + stream + b"\nendstream")
+        entries = f"/Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents {len(bodies)} 0 R"
+        bodies.append(f"<< {entries} /Resources << /Font << /F1 3 0 R /F2 4 0 R >> >> >>".encode())
+        kids.append(f"{len(bodies)} 0 R")
+    bodies[0] = b"<< /Type /Catalog /Pages 2 0 R >>"
+    bodies[1] = f"<< /Type /Pages /Count {len(kids)} /Kids [{' '.join(kids)}] >>".encode()
+    out, offsets = bytearray(b"%PDF-1.4\n"), []
+    for number, body in enumerate(bodies, 1):
+        offsets.append(len(out))
+        out += f"{number} 0 obj\n".encode() + body + b"\nendobj\n"
+    start = len(out)
+    out += f"xref\n0 {len(bodies) + 1}\n0000000000 65535 f \n".encode()
+    out += b"".join(f"{offset:010} 00000 n \n".encode() for offset in offsets)
+    out += f"trailer << /Size {len(bodies) + 1} /Root 1 0 R >>\nstartxref\n{start}\n%%EOF\n".encode()
+    return bytes(out)
+
+
+def _page_stream(heading: str, paragraphs: Sequence[str]) -> bytes:
+    parts = [f"BT /F2 16 Tf 56 780 Td ({heading}) Tj ET"]
+    y = 750
+    for paragraph in paragraphs:
+        for line in textwrap.wrap(paragraph, 95):
+            parts.append(f"BT /F1 10 Tf 56 {y} Td ({line}) Tj ET")
+            y -= 13
+        y -= 9
+    return "\n".join(parts).encode("cp1252")

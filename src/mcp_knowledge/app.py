@@ -68,7 +68,10 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         secret = settings.document_cursor_secret
         cursors = CursorSigner(secret_from(secret.get_secret_value() if secret else None))
         worker = IngestWorker(store, queue, blobs, parser, embedder, events, settings, _worker_name())
-        lexical, vectors = SqliteLexicalIndex(database), SqliteVectorIndex(database, settings.embedding_dimensions)
+        lexical, vectors = (
+            SqliteLexicalIndex(database),
+            SqliteVectorIndex(database, settings.embedding_dimensions, lambda: embedder.fingerprint),
+        )
         extensions = accepted_extensions()
         library = Library(
             store,

@@ -192,11 +192,9 @@ class Store(Protocol):
         ...
 
     async def fingerprint(self) -> str | None:
-        """The embedding fingerprint that the stored vectors were made with; None while nothing is indexed."""
-        ...
-
-    async def set_fingerprint(self, value: str) -> None:
-        """Record what the stored vectors were made with."""
+        """The embedding fingerprint that all searchable vectors were made with; that of no model when they are of
+        several; None while nothing is indexed.
+        """
         ...
 
     # Collections
@@ -389,7 +387,9 @@ class LexicalIndex(Protocol):
 
 
 class VectorIndex(Protocol):
-    """Nearest neighbours by cosine, of searchable chunks only."""
+    """Nearest neighbours by cosine, of searchable chunks only, and of those only whose vectors are of the queries'
+    model.
+    """
 
     async def search(self, vector: Vector, limit: int, scope: Scope) -> list[Candidate]:
         """The `limit` best chunks in scope (filters before the cut), best first, ties by chunk id.

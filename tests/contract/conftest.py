@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from contract_kit import DIMENSIONS, Backend, Clock
+from contract_kit import DIMENSIONS, FINGERPRINT, Backend, Clock
 
 from mcp_knowledge.adapters.sqlite import collections, documents, figures, indexing, job_rows, jobs, revisions
 from mcp_knowledge.adapters.sqlite.connection import Database
@@ -32,7 +32,7 @@ async def opened(name: str, path: Path, clock: Clock) -> AsyncIterator[Backend]:
             SqliteStore(database),
             SqliteJobQueue(database),
             SqliteLexicalIndex(database),
-            SqliteVectorIndex(database, DIMENSIONS),
+            SqliteVectorIndex(database, DIMENSIONS, lambda: FINGERPRINT),
             clock,
             path,
         )

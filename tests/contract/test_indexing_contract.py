@@ -281,8 +281,6 @@ async def test_the_fingerprint_is_a_models_only_while_all_vectors_are_its(backen
     assert await backend.store.fingerprint() not in (FINGERPRINT, "model-b", None)
     await embed_again(second.id, "model-b")
     assert await backend.store.fingerprint() == "model-b"
-    await backend.store.set_fingerprint("stated")
-    assert await backend.store.fingerprint() == "stated"
 
 
 async def test_every_change_a_catalog_reader_could_see_raises_the_generation(backend: Backend) -> None:

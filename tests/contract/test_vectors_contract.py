@@ -60,6 +60,43 @@ async def test_the_nearest_chunks_come_first_with_their_cosines(backend: Backend
     assert all(item.match_mode is None for item in found)
 
 
+async def test_vectors_of_two_models_are_never_compared_and_each_document_is_found_once_its_are_ours(
+    backend: Backend,
+) -> None:
+    first, second = await add(backend, "pump"), await add(backend, "valve")
+    query = fake_vector("pump")
+    assert len(await backend.vectors.search(query, 10, EVERYTHING)) == 2
+
+    async def embed_again(document_id: str, fingerprint: str) -> None:
+        await backend.store.reindex_document(document_id)
+        text = "pump" if document_id == first.id else "valve"
+        item = indexed(await claim_one(backend), [chunk(0, text)])
+        assert await backend.store.index_revisions([item], fingerprint) == [True]
+
+    await embed_again(first.id, "model-b")
+    assert await contents(backend, await backend.vectors.search(query, 10, EVERYTHING)) == ["valve"]
+    await embed_again(second.id, "model-b")
+    assert await backend.vectors.search(query, 10, EVERYTHING) == []
+    await embed_again(first.id, FINGERPRINT)
+    assert await contents(backend, await backend.vectors.search(query, 10, EVERYTHING)) == ["pump"]
+    await embed_again(second.id, FINGERPRINT)
+    assert len(await backend.vectors.search(query, 10, EVERYTHING)) == 2
+
+
+async def test_a_process_that_opens_a_file_of_several_models_reads_only_its_own_vectors(
+    backend: Backend, other_process: Backend
+) -> None:
+    await add(backend, "pump")
+    document = await add(backend, "valve")
+    await backend.store.reindex_document(document.id)
+    item = indexed(await claim_one(backend), [chunk(0, "valve")])
+    assert await backend.store.index_revisions([item], "model-b") == [True]
+
+    found = await other_process.vectors.search(fake_vector("valve"), 10, EVERYTHING)
+
+    assert await contents(backend, found) == ["pump"]
+
+
 async def test_only_as_many_come_as_were_asked_for(backend: Backend) -> None:
     await add(backend, *(f"text {number}" for number in range(30)))
     assert len(await backend.vectors.search(fake_vector("text 3"), 7, EVERYTHING)) == 7

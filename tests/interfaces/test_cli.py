@@ -29,8 +29,8 @@ def run(data_dir: Path, *arguments: str, **environment: str) -> subprocess.Compl
     )
 
 
-def run_json(data_dir: Path, *arguments: str) -> Any:
-    result = run(data_dir, *arguments, "--json")
+def run_json(data_dir: Path, *arguments: str, **environment: str) -> Any:
+    result = run(data_dir, *arguments, "--json", **environment)
     assert result.returncode == 0, result.stderr + result.stdout
     return json.loads(result.stdout)
 
@@ -206,10 +206,14 @@ def test_another_model_refuses_to_mix_vectors_until_everything_is_embedded_again
         file.write(b"\x32\x04same")  # protobuf's doc_string: another file, the same numbers
     other = {"EMBEDDING_MODEL_PATH": str(model)}
 
-    refused = run(data_dir, "search", "form INV-0042", **other)
+    by_words = run_json(data_dir, "search", "form INV-0042", **other)
+    assert "INV-0042" in by_words["hits"][0]["content"]
+    assert by_words["hits"][0]["ranking"].get("vectorRank") is None
+    assert "reindex --all" in by_words["notice"]
+    refused = run(data_dir, "search", "form INV-0042", "--mode", "vector", **other)
     assert refused.returncode == 1
     assert "EMBEDDING_MISMATCH" in refused.stderr + refused.stdout
-    assert "INV-0042" in run(data_dir, "search", "INV-0042", "--mode", "lexical", **other).stdout
+    assert run_json(data_dir, "status", **other)["staleDocuments"] == 1
     result = run(data_dir, "doctor", "--json", **other)
     checks = {check["name"]: check for check in json.loads(result.stdout)}
     assert result.returncode == 1
@@ -218,7 +222,10 @@ def test_another_model_refuses_to_mix_vectors_until_everything_is_embedded_again
     assert "reindex --all" in checks["index"]["nextStep"]
 
     assert run(data_dir, "reindex", "--all", **other).returncode == 0
-    assert "INV-0042" in run(data_dir, "search", "form INV-0042", **other).stdout
+    again = run_json(data_dir, "search", "form INV-0042", **other)
+    assert again["hits"][0]["ranking"]["vectorRank"] == 1
+    assert "notice" not in again
+    assert run_json(data_dir, "status", **other)["staleDocuments"] == 0
     checks = {check["name"]: check for check in json.loads(run(data_dir, "doctor", "--json", **other).stdout)}
     assert checks["index"]["ok"]
 

@@ -274,17 +274,19 @@ async def test_exact_and_vector_hits_still_come_when_the_fallback_fails(
     assert "secret" not in caplog.text
 
 
-async def test_vectors_of_another_model_are_not_searched_but_words_are(bench: Bench) -> None:
+async def test_while_vectors_are_another_models_words_answer_and_a_note_says_so(bench: Bench) -> None:
     (pump,) = await bench.add("the pump")
-    bench.vectors.ranking = found(pump)
     bench.lexical.exact = found(pump, mode="exact")
+    assert (await bench.search()).notice is None
     bench.embedder.fingerprint = "model-b"
-    for mode in ("hybrid", "vector"):
-        with pytest.raises(KnowledgeError) as raised:
-            await bench.search(mode=mode)
-        assert raised.value.code == "EMBEDDING_MISMATCH"
-    assert bench.vectors.limits == []
-    assert len((await bench.search(mode="lexical")).hits) == 1
+    result = await bench.search()
+    assert [hit.chunk_id for hit in result.hits] == [pump.id]
+    assert result.notice is not None and "reindex --all" in result.notice
+    with pytest.raises(KnowledgeError, match="EMBEDDING_MISMATCH"):
+        await bench.search(mode="vector")
+    bench.vectors.ranking = found(pump)  # some documents have been embedded again
+    assert len((await bench.search(mode="vector")).hits) == 1
+    assert (await bench.search(mode="lexical")).notice is None
 
 
 @pytest.mark.parametrize(

@@ -155,7 +155,7 @@ class QueryReading:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """Hits, best first, and all that an explanation needs."""
+    """Hits, best first, and all that an explanation needs. `notice`: a sentence on what could not be searched."""
 
     request: SearchRequest
     hits: tuple[Hit, ...]
@@ -164,3 +164,4 @@ class SearchResult:
     vector: tuple[SideCandidate, ...] = ()
     lexical: tuple[SideCandidate, ...] = ()
     matched_terms: tuple[str, ...] = field(default=())
+    notice: str | None = None

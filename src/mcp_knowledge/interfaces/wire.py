@@ -351,6 +351,8 @@ def search_result(result: SearchResult, explain: bool) -> Json:
                 "exact": reading.exact,
                 "fallback": reading.fallback,
                 "dropped": list(reading.dropped),
+    if result.notice is not None:
+        data["notice"] = result.notice
             },
         }
     return data

@@ -70,6 +70,7 @@ class Pools:
     ) -> None:
         self.vector: list[Candidate] = []
         self.lexical: list[Candidate] = []
+        self.partial = False  # some vectors are another model's, and were not searched
         self._sides = sides
         self._request = request
         self._query = query
@@ -83,7 +84,7 @@ class Pools:
         """Ask the sides that the mode uses, both at the same time.
 
         Raises:
-            KnowledgeError: EMBEDDING_MISMATCH when the stored vectors were made with another model.
+            KnowledgeError: EMBEDDING_MISMATCH when only vectors could answer and all are another model's.
         """
         match self._request.mode:
             case "vector":
@@ -123,15 +124,17 @@ class Pools:
             with self._watch.stage("embedding"):
                 self._embedding = await self._embed()
         with self._watch.stage("vector"):
-            return await self._sides.vectors.search(self._embedding, self._vector_limit, self._request.scope)
+            found = await self._sides.vectors.search(self._embedding, self._vector_limit, self._request.scope)
+        if self.partial and not found and self._request.mode == "vector":
+            raise KnowledgeError("EMBEDDING_MISMATCH")
+        return found
 
     async def _embed(self) -> Vector:
         """The query's vector, while the store is asked which model its own were made with."""
         fingerprint, vector = await asyncio.gather(
             self._sides.store.fingerprint(), self._sides.embedder.embed_query(_asked(self._request.query))
         )
-        if fingerprint not in (None, self._sides.embedder.fingerprint):
-            raise KnowledgeError("EMBEDDING_MISMATCH")
+        self.partial = fingerprint not in (None, self._sides.embedder.fingerprint)
         return vector
 
     async def _ask_lexical(self) -> list[Candidate]:

@@ -14,6 +14,10 @@ from mcp_knowledge.services.metrics import observe_search
 from mcp_knowledge.services.pools import Pools, Sides, Stopwatch
 from mcp_knowledge.settings import Settings
 
+PARTIAL = (
+    "Some documents were embedded with another model: they are found by their words alone until "
+    "'mcp-knowledge reindex --all' has embedded them again."
+)
 _TRIES = 4  # of one search, while documents change under it
 
 
@@ -38,7 +42,7 @@ class Search:
         6. Make the hits: text around them, highlights, reasons.
 
         Raises:
-            KnowledgeError: EMBEDDING_MISMATCH when the vectors were made with another model (never in lexical mode).
+            KnowledgeError: EMBEDDING_MISMATCH in vector mode when all vectors were made with another model.
         """
         watch = Stopwatch()
         query = parse_query(request.query)
@@ -53,6 +57,7 @@ class Search:
             reading=describe(query),
             vector=_explained(request, pools.vector, content),
             lexical=_explained(request, pools.lexical, content),
+            notice=PARTIAL if pools.partial else None,
             matched_terms=tuple(dict.fromkeys(term for hit in hits for term in hit.matched_terms)),
         )
 

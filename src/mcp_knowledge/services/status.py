@@ -72,7 +72,7 @@ class Status:
     async def ready(self) -> tuple[bool, dict[str, bool]]:
         """Whether everything works, and which parts do."""
         database, storage, embedding = await asyncio.gather(
-            self.database(), self._storage_healthy(), self._embedding_healthy()
+            self.database(), self._storage_healthy(), self._model_answers()
         )
         checks = {
             "database": database.healthy,
@@ -144,12 +144,15 @@ class Status:
             return False
 
     async def _embedding_healthy(self) -> bool:
+        return await self._model_answers() and await self._store.fingerprint() in (None, self._embedder.fingerprint)
+
+    async def _model_answers(self) -> bool:
         try:
             async with asyncio.timeout(_CHECK_TIMEOUT_S):
                 if not self._model_answered:
                     await self._embedder.embed_query("ready")
                     self._model_answered = True
-                return await self._store.fingerprint() in (None, self._embedder.fingerprint)
+                return True
         except Exception:
             log.exception("The embedding check failed")
             return False

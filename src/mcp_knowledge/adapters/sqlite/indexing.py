@@ -24,7 +24,7 @@ from mcp_knowledge.adapters.sqlite.sql import (
 from mcp_knowledge.domain.documents import IndexVersions, Job, now_ms
 from mcp_knowledge.ports import IndexedRevision, Vector
 
-MIXED_FINGERPRINT = "mixed"  # vectors of several models: equal to no model's fingerprint, so nobody searches them
+MIXED_FINGERPRINT = "mixed"  # vectors of several models: equal to no model's fingerprint
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,10 +84,6 @@ class SqliteStore:
         value: str | None = await self._read(lambda c: sql.meta_value(c, "fingerprint"))
         return value
 
-    async def set_fingerprint(self, value: str) -> None:
-        """State the model of the stored vectors."""
-        await self._write(lambda c: sql.set_meta(c, "fingerprint", value))
-
     async def create_collection(self, name: str, description: str | None) -> Collection:
         """Make a collection."""
         return await self._write(lambda c: collections.create_collection(c, name, description))

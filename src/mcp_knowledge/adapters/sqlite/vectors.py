@@ -1,18 +1,20 @@
 """Vector search over the embedded file: exact, from memory, always as new as the snapshot it answers from.
 
 The stored float32 vectors are the only truth. Memory holds int8 codes of the searchable ones; `vector_changes` says
-which documents to read again, whichever process changed them.
+which documents to read again, whichever process changed them. While some vectors are another model's, only those of
+ours are in memory: vectors of two models must never be compared.
 """
 
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from mcp_knowledge.adapters.sqlite.connection import Connection, Database
 from mcp_knowledge.adapters.sqlite.matrix import Matrix, Numbers
 from mcp_knowledge.adapters.sqlite.scope import scope_sql
+from mcp_knowledge.adapters.sqlite.sql import meta_value
 from mcp_knowledge.domain.search import Candidate, Scope
 from mcp_knowledge.ports import Vector
 
@@ -28,11 +30,13 @@ _ALL_ROWS = """
     SELECT v.chunk_no, c.document_no, v.vector
     FROM chunk_vectors v CROSS JOIN chunks c ON c.chunk_no = v.chunk_no
     JOIN documents d ON d.document_no = c.document_no AND d.searchable = 1
-    WHERE v.chunk_no > ? ORDER BY v.chunk_no LIMIT ?
+    WHERE v.chunk_no > ? AND {of_our_model} ORDER BY v.chunk_no LIMIT ?
 """
+_OF_OUR_MODEL = """EXISTS (SELECT 1 FROM revisions r JOIN index_versions i ON i.version_no = r.version_no
+    WHERE r.revision_no = d.current_revision_no AND i.fingerprint = ?)"""
 _DOCUMENT_ROWS = """
     SELECT v.chunk_no, c.document_no, v.vector
-    FROM json_each(?) j CROSS JOIN documents d ON d.document_no = j.value AND d.searchable = 1
+    FROM json_each(?) j CROSS JOIN documents d ON d.document_no = j.value AND d.searchable = 1 AND {of_our_model}
     CROSS JOIN chunks c ON c.document_no = d.document_no
     CROSS JOIN chunk_vectors v ON v.chunk_no = c.chunk_no
     ORDER BY v.chunk_no
@@ -50,11 +54,13 @@ class SqliteVectorIndex:
     Args:
         database: the open file.
         dimensions: length of the vectors; stored ones of another length are passed over.
+        fingerprint: tells the model of the queries; it may take a moment, and is asked off the event loop.
     """
 
-    def __init__(self, database: Database, dimensions: int) -> None:
+    def __init__(self, database: Database, dimensions: int, fingerprint: Callable[[], str]) -> None:
         self._database = database
         self._dimensions = dimensions
+        self._fingerprint = fingerprint
         self._lock = threading.Lock()
         self._matrix = Matrix.empty(dimensions)
         self._seen: int | None = None  # the newest change in memory; None: nothing was loaded yet
@@ -104,8 +110,9 @@ class SqliteVectorIndex:
     def _loaded(self, connection: Connection) -> Matrix:
         total = next(connection.execute("SELECT count(*) FROM chunk_vectors"))[0]
         matrix = Matrix.empty(self._dimensions, total)
-        last = -1
-        while rows := list(connection.execute(_ALL_ROWS, (last, _LOAD_ROWS))):
+        condition, values = self._of_our_model(connection)
+        sql, last = _ALL_ROWS.format(of_our_model=condition), -1
+        while rows := list(connection.execute(sql, (last, *values, _LOAD_ROWS))):
             last = rows[-1][0]
             matrix = self._with_rows(matrix, rows)
         return matrix
@@ -113,9 +120,16 @@ class SqliteVectorIndex:
     def _caught_up(self, connection: Connection, matrix: Matrix, seen: int) -> Matrix:
         changed = [row[0] for row in connection.execute(_CHANGED, (seen,))]
         matrix = matrix.without_documents(np.array(changed, np.int64))
+        condition, values = self._of_our_model(connection)
+        sql = _DOCUMENT_ROWS.format(of_our_model=condition)
         for batch in _batches(changed, _CHANGED_DOCUMENTS):
-            matrix = self._with_rows(matrix, list(connection.execute(_DOCUMENT_ROWS, (json.dumps(batch),))))
+            matrix = self._with_rows(matrix, list(connection.execute(sql, (json.dumps(batch), *values))))
         return matrix
+
+    def _of_our_model(self, connection: Connection) -> tuple[str, tuple[str, ...]]:
+        """A condition on `documents d` and its parameters; nearly always all vectors are of one model."""
+        own = self._fingerprint()
+        return ("1", ()) if meta_value(connection, "fingerprint") == own else (_OF_OUR_MODEL, (own,))
 
     def _with_rows(self, matrix: Matrix, rows: Sequence[Row]) -> Matrix:
         rows = [row for row in rows if len(row[2]) == 4 * self._dimensions]

@@ -11,7 +11,7 @@ from mcp_knowledge.services.reading import compact_json
 from mcp_knowledge.services.search_request import MAX_EXPAND_CHUNKS, MAX_QUERY_CHARS, search_request
 from mcp_knowledge.settings import Settings
 
-_WRAPPER_CHARS = 100  # what the object form and the note about hits left out add to the array of hits
+_WRAPPER_CHARS = 400  # what the object form and the note about hits left out add to the array of hits
 _DESCRIPTION = """\
 Find passages in this private document collection, by meaning and by exact words at once. Start here for any \
 question that the documents may answer. Each hit is a passage with its document, headings, place in the source \
@@ -80,8 +80,9 @@ def search_documents(settings: Settings) -> KnowledgeTool:
                 "hits": schemas.listing(schemas.HIT),
                 "truncated": schemas.BOOLEAN,
                 "omittedHits": schemas.INTEGER,
+                "notice": schemas.STRING,
             },
-            optional=("truncated", "omittedHits"),
+            optional=("truncated", "omittedHits", "notice"),
         ),
         run=_run,
     )
@@ -97,9 +98,11 @@ async def _run(services: Services, arguments: Arguments) -> Answer:
 def search_answer(result: SearchResult, max_chars: int) -> Answer:
     """Hits as text (the array) and as an object; neither has more than `max_chars` characters."""
     hits, cut = fit_hits(result.hits, hit_json, max_chars - _WRAPPER_CHARS)
-    if not cut:
+    note: Json = {"truncated": True, "omittedHits": len(result.hits) - len(hits)} if cut else {}
+    if result.notice is not None:
+        note["notice"] = result.notice
+    if not note:
         return Answer((compact_json(hits),), {"hits": hits})
-    note = {"truncated": True, "omittedHits": len(result.hits) - len(hits)}
     return Answer((compact_json(hits), compact_json(note)), {"hits": hits, **note})
 
 

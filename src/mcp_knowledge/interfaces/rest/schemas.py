@@ -665,6 +665,7 @@ class SearchAnswer(Shape):
     """Hits, best first."""
 
     hits: list[Hit]
+    notice: str | None = Field(None, description="What could not be searched, and what to do about it.")
     mode: SearchMode | None = Field(None, description="This and what follows: with `explain`.")
     fusion: Fusion | None = None
     vector: list[SideCandidate] | None = None
@@ -679,6 +680,7 @@ class Explanation(Shape):
     """Hits, best first, and how they came about."""
 
     hits: list[Hit]
+    notice: str | None = Field(None, description="What could not be searched, and what to do about it.")
     mode: SearchMode
     fusion: Fusion
     vector: list[SideCandidate]
