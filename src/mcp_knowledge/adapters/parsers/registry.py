@@ -114,6 +114,7 @@ REGISTRY = Registry(
             },
             binary=True,
         ),
+        Format("xls", "1", f"{_HERE}.sheets_xls", {"xls": "application/vnd.ms-excel"}, binary=True),
         Format(
             "ods",
             "1",
@@ -128,6 +129,7 @@ REGISTRY = Registry(
         ),
         Format("csv", "1", f"{_HERE}.delimited", {"csv": "text/csv", "tsv": "text/tab-separated-values"}),
         Format("epub", "1", f"{_HERE}.epub", {"epub": "application/epub+zip"}, binary=True),
+        Format("eml", "1", f"{_HERE}.mail", {"eml": "message/rfc822"}),
         Format("xml", "1", f"{_HERE}.xml_text", {"xml": "application/xml"}),
         Format("json", "1", f"{_HERE}.json_text", {"json": "application/json", "jsonl": "application/jsonl"}),
     )

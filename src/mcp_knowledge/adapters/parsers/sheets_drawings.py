@@ -3,13 +3,12 @@
 from collections.abc import Callable, Iterator, Mapping
 from xml.parsers import expat
 
-from mcp_knowledge.adapters.parsers.sheets_model import Note, Range, cell_of
+from mcp_knowledge.adapters.parsers.sheets_model import TOP_LEFT, Note, Range, cell_of
 from mcp_knowledge.adapters.parsers.sheets_parts import Parts, feed_leniently
 from mcp_knowledge.adapters.parsers.xml_events import Handler
 
 _THREAD_HINT = "[Threaded comment]"  # what a comment says to versions that cannot show the thread it stands for
 _ANCHORS = frozenset({"twoCellAnchor", "oneCellAnchor", "absoluteAnchor"})
-_TOP_LEFT = Range(1, 1, 1, 1)
 
 
 def sheet_notes(parts: Parts, path: str, read_comments: Callable[[bytes], list[Note]]) -> Iterator[Note]:
@@ -131,6 +130,6 @@ class _DrawingReader(Handler):
 
     def _where(self) -> Range:
         if "from row" not in self._corner or "from col" not in self._corner:
-            return _TOP_LEFT
+            return TOP_LEFT
         top, left = self._corner["from row"], self._corner["from col"]
         return Range(top, left, max(top, self._corner.get("to row", top)), max(left, self._corner.get("to col", left)))

@@ -29,6 +29,9 @@ class Range(NamedTuple):
         return self.top <= row <= self.bottom and self.left <= column <= self.right
 
 
+TOP_LEFT = Range(1, 1, 1, 1)
+
+
 class Style(NamedTuple):
     """How a cell shows its value: an Excel number format code ("" for General), and whether in bold."""
 

@@ -82,15 +82,29 @@ def _side_by_side(grid: Grid, band: list[int], runs: list[list[int]]) -> list[tu
 def _apart(grid: Grid, band: list[int], before: tuple[int, int], after: tuple[int, int]) -> bool:
     """Whether two runs of columns are two tables.
 
-    Rows that go on over the gap make one table of both: what belongs together must not be torn apart.
+    What belongs together must not be torn apart: the right one must have labels of its own in its first column, and
+    more than one blank column, other rows or the same names must speak for two tables.
     """
     left, right = _filled(grid, band, *before), _filled(grid, band, *after)
     wide = grid.column_gap(before[1], after[0]) >= _WIDE_GAP
     if before[0] == before[1] or after[0] == after[1]:  # one column alone is a label or a remark, unless far away
-        return wide and (left[0], left[-1]) != (right[0], right[-1]) and len(right) != 1
+        return wide and 2 * len(set(left) & set(right)) < min(len(left), len(right))
     if len(left) < 2 or len(right) < 2:
         return False
-    return wide or (left[0], left[-1]) != (right[0], right[-1]) or _same_names(grid, left[0], before, after)
+    labels = [grid.rows[number][after[0]] for number in right if after[0] in grid.rows[number]]
+    own_labels = 2 * sum(not label.typed for label in labels) > len(right)
+    if _first_wide_row(grid, left, before) != _first_wide_row(grid, right, after):
+        return own_labels or wide
+    shorter, length = (left, right) if len(left) < len(right) else (right, left)
+    shorter_whole = left[-1] != right[-1] and length[: len(shorter)] == shorter
+    return own_labels and (wide or shorter_whole or _same_names(grid, right[0], before, after))
+
+
+def _first_wide_row(grid: Grid, rows: list[int], columns: tuple[int, int]) -> int:
+    """The first row with more than one cell: titles above are one."""
+    first, last = columns
+    wide = (number for number in rows if sum(first <= column <= last for column in grid.rows[number]) > 1)
+    return next(wide, rows[0])
 
 
 def _same_names(grid: Grid, row: int, before: tuple[int, int], after: tuple[int, int]) -> bool:

@@ -7,7 +7,7 @@ from mcp_knowledge.adapters.parsers.grids import column_name, row_groups
 from mcp_knowledge.adapters.parsers.sheets_format import Number
 from mcp_knowledge.adapters.parsers.sheets_grid import Grid, Shown
 from mcp_knowledge.adapters.parsers.sheets_headers import header_rows
-from mcp_knowledge.adapters.parsers.sheets_model import Note, Range, Sheet
+from mcp_knowledge.adapters.parsers.sheets_model import TOP_LEFT, Note, Range, Sheet
 from mcp_knowledge.adapters.parsers.sheets_regions import Region, find_regions
 from mcp_knowledge.adapters.parsers.sinks import merge_headers
 from mcp_knowledge.domain.blocks import Block, Heading, Paragraph, SourceLocation, Table
@@ -31,7 +31,7 @@ def sheet_blocks(sheet: Sheet, texts: Mapping[Number, str]) -> list[Block]:
     return _SheetBlocks(sheet, texts).blocks()
 
 
-def sheet_heading(sheet: Sheet, area: Range = Range(1, 1, 1, 1)) -> Heading:
+def sheet_heading(sheet: Sheet, area: Range = TOP_LEFT) -> Heading:
     """A sheet's name above everything in it."""
     return Heading(1, sheet.name, SourceLocation(sheet=sheet.name, cell_range=str(area)))
 

@@ -1,0 +1,163 @@
+"""Excel 97-2003 workbooks (xls) and their ancestors back to Excel 2, record by record (MS-XLS 2.4)."""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from mcp_knowledge.adapters.parsers import ole
+from mcp_knowledge.adapters.parsers.ole_properties import code_page_name, ole_properties
+from mcp_knowledge.adapters.parsers.sheets import document_of
+from mcp_knowledge.adapters.parsers.sheets_model import CellBudget, Sheet, Style, Workbook
+from mcp_knowledge.adapters.parsers.sheets_styles import format_code
+from mcp_knowledge.adapters.parsers.sheets_xls_cells import SheetReader
+from mcp_knowledge.adapters.parsers.sheets_xls_records import Pieces, Record, records, shared_strings
+from mcp_knowledge.adapters.parsers.source import Source
+from mcp_knowledge.domain.blocks import NormalizedDocument
+from mcp_knowledge.errors import KnowledgeError
+
+_BOFS = {0x0009: 2, 0x0209: 3, 0x0409: 4, 0x0809: 5}  # the beginning of a part, by version
+_END, _BOUND_SHEET, _SHARED_STRINGS, _FORMAT, _DATE_MODE, _CODE_PAGE = 0x0A, 0x85, 0xFC, 0x1E, 0x22, 0x42
+_OLD_FORMAT = 0x41E
+_FONTS, _XFS = (0x31, 0x231), (0xE0, 0x443, 0x243, 0x43)
+_FILE_PASS = 0x2F
+_BIFF8 = 0x0600
+_WORKSHEET, _CHART = 0, 2
+_BOLD_WEIGHT = 600
+_MAC_ROMAN = 0x8000
+_NEWEST_BOF = b"\x09\x08\x10\x00\x00\x06\x05\x00"
+
+
+@dataclass(slots=True)
+class Globals:
+    """What all sheets of a workbook share. `version`: of the format, 2 to 8; `encoding` of strings before 8."""
+
+    version: int = 8
+    encoding: str = "cp1252"
+    epoch_1904: bool = False
+    strings: list[str] = field(default_factory=list)
+    codes: dict[int, str] = field(default_factory=dict)
+    bold_fonts: list[bool] = field(default_factory=list)
+    formats: list[tuple[int, int]] = field(default_factory=list)
+    sheets: list[tuple[str, int, int]] = field(default_factory=list)
+
+    def styles(self) -> list[Style]:
+        """The cell formats by index. There is no font 4: later ones count one more."""
+        styles = []
+        for font, number in self.formats:
+            index = font - 1 if font > 4 else font
+            bold = index < len(self.bold_fonts) and self.bold_fonts[index]
+            styles.append(Style(format_code(self.codes.get(number), number), bold))
+        return styles
+
+
+def parse(source: Source) -> NormalizedDocument:
+    """The workbook's document."""
+    budget = CellBudget(source.limits)
+    if not source.data.startswith(ole.MAGIC):
+        return document_of(read_workbook(source.data, budget), {}, source.filename)
+    try:
+        container = ole.Container(source.data)
+    except KnowledgeError:  # its directory is damaged: the workbook may still stand there in one piece
+        start = source.data.find(_NEWEST_BOF)
+        if start < 0:
+            raise
+        return document_of(read_workbook(source.data[start:], budget), {}, source.filename)
+    stream = container.stream("Workbook") or container.stream("Book")
+    if stream is None:
+        raise KnowledgeError("DOCUMENT_MALFORMED")
+    return document_of(read_workbook(stream, budget), ole_properties(container), source.filename)
+
+
+def read_workbook(stream: bytes, budget: CellBudget) -> Workbook:
+    """All sheets that are shown. Raises DOCUMENT_MALFORMED, or DOCUMENT_ENCRYPTED."""
+    shared = Globals()
+    first = next(records(stream), None)
+    if first is None or first.kind not in _BOFS:
+        raise KnowledgeError("DOCUMENT_MALFORMED")
+    shared.version = _version(first)
+    for record in _part(stream, 0):
+        _read_global(record, shared)
+    workbook = Workbook(epoch_1904=shared.epoch_1904)
+    styles = shared.styles()
+    for name, start, kind in shared.sheets or [("Sheet1", 0, _WORKSHEET)]:
+        sheet = Sheet(name)
+        encoding = None if shared.version == 8 else shared.encoding
+        reader = SheetReader(sheet, shared.strings, styles, budget, encoding)
+        for record in _part(stream, start):
+            reader.record(record, in_chart=kind == _CHART)
+        reader.finish()
+        workbook.sheets.append(sheet)
+    return workbook
+
+
+def _version(record: Record) -> int:
+    version = _BOFS[record.kind]
+    return 8 if version == 5 and record.data[:2] == _BIFF8.to_bytes(2, "little") else version
+
+
+def _part(stream: bytes, start: int) -> Iterator[Record]:
+    """The records of the part that begins at a place, with the charts inside it, without its end."""
+    depth = 0
+    for record in records(stream, start):
+        if record.kind in _BOFS:
+            depth += 1
+        elif depth == 0:
+            return
+        elif record.kind == _END:
+            depth -= 1
+            if depth == 0:
+                return
+        yield record
+
+
+def _read_global(record: Record, shared: Globals) -> None:
+    data = record.data
+    match record.kind:
+        case _ if record.kind == _FILE_PASS:
+            raise KnowledgeError("DOCUMENT_ENCRYPTED")
+        case _ if record.kind == _BOUND_SHEET and len(data) >= 8:
+            _read_bound_sheet(record, shared)
+        case _ if record.kind == _SHARED_STRINGS:
+            shared.strings = shared_strings(record)
+        case _ if record.kind in (_FORMAT, _OLD_FORMAT):
+            _read_format(record, shared)
+        case _ if record.kind in _FONTS and len(data) >= 8:
+            weight = int.from_bytes(data[6:8], "little") if shared.version >= 5 else 700 * (data[2] & 1)
+            shared.bold_fonts.append(weight >= _BOLD_WEIGHT)
+        case _ if record.kind in _XFS and len(data) >= 4:
+            font, number = struct.unpack_from("<HH", data) if shared.version >= 5 else struct.unpack_from("BB", data)
+            if shared.version == 2:
+                number = data[2] & 0x3F
+            shared.formats.append((font, number))
+        case _ if record.kind == _DATE_MODE:
+            shared.epoch_1904 = data[:1] == b"\x01"
+        case _ if record.kind == _CODE_PAGE and len(data) >= 2:
+            number = int.from_bytes(data[:2], "little")
+            shared.encoding = "mac_roman" if number == _MAC_ROMAN else code_page_name(number)
+
+
+def _read_bound_sheet(record: Record, shared: Globals) -> None:
+    start, state, kind = struct.unpack_from("<IBB", record.data)
+    pieces = Pieces(record)
+    pieces.skip(6)
+    if shared.version == 8:
+        try:
+            name = pieces.string(1)
+        except IndexError:
+            name = ""
+    else:
+        name = record.data[7 : 7 + record.data[6]].decode(shared.encoding, "replace")
+    if state & 0x3 == 0 and kind in (_WORKSHEET, _CHART):
+        shared.sheets.append((name, start, kind))
+
+
+def _read_format(record: Record, shared: Globals) -> None:
+    pieces = Pieces(record)
+    try:
+        number = pieces.number(2) if shared.version >= 4 else len(shared.codes)
+        if shared.version == 8:
+            shared.codes[number] = pieces.string(2)
+        else:
+            shared.codes[number] = pieces.take(pieces.number(1)).decode(shared.encoding, "replace")
+    except IndexError:
+        pass
