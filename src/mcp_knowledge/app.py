@@ -17,10 +17,12 @@ from mcp_knowledge.adapters.parsers.registry import accepted_extensions, mime_ty
 from mcp_knowledge.adapters.parsers.sandbox import SandboxedParser
 from mcp_knowledge.adapters.sqlite.archives import SqliteArchiveStore
 from mcp_knowledge.adapters.sqlite.connection import Database
+from mcp_knowledge.adapters.sqlite.folder import SqliteFolderStore
 from mcp_knowledge.adapters.sqlite.jobs import SqliteJobQueue
 from mcp_knowledge.adapters.sqlite.lexical import SqliteLexicalIndex
 from mcp_knowledge.adapters.sqlite.store import SqliteStore
 from mcp_knowledge.adapters.sqlite.vectors import SqliteVectorIndex
+from mcp_knowledge.adapters.watching import NotifiedFolder
 from mcp_knowledge.adapters.zip_files import ZipReader
 from mcp_knowledge.domain.cursors import CursorSigner, secret_from
 from mcp_knowledge.domain.downloads import Formats
@@ -33,6 +35,7 @@ from mcp_knowledge.services.catalog import Catalog
 from mcp_knowledge.services.collections import Collections
 from mcp_knowledge.services.contents import Contents
 from mcp_knowledge.services.events import Events
+from mcp_knowledge.services.folders import FolderScanner
 from mcp_knowledge.services.ingest import IngestWorker
 from mcp_knowledge.services.intake import Intake
 from mcp_knowledge.services.jobs import Jobs
@@ -89,12 +92,15 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         archives = Archives(archive_store, blobs, events, archive_worker.wake)
         intake, collections = Intake(library, archives), Collections(store)
         formats = Formats(intake.accepted_extensions, mime_type_of)
+        folder_store = SqliteFolderStore(database)
+        folders = FolderScanner(folder_store, library, intake, blobs, events, settings, NotifiedFolder)
         yield Services(
             settings=settings,
             cursors=cursors,
             library=library,
             archives=archives,
             intake=intake,
+            folders=folders,
             urls=Urls(WebFetcher(settings, blobs.upload_dir), intake, collections, formats),
             contents=Contents(store, blobs),
             collections=collections,
@@ -114,7 +120,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             events=events,
             worker=worker,
             archive_worker=archive_worker,
-            background=Background(worker, archive_worker),
+            background=Background(worker, archive_worker, folders),
         )
 
 

@@ -66,6 +66,7 @@ ERROR_CODES: dict[str, ErrorCode] = {
     "ARCHIVE_ENCRYPTED": ErrorCode(422, "This archive is password-protected."),
     "ARCHIVE_ENTRY_UNSAFE": ErrorCode(422, "The path of this file in the archive is not safe."),
     "INVALID_INGEST_MANIFEST": ErrorCode(422, "The manifest of the folder is not valid."),
+    "INGEST_DATA_UNAVAILABLE": ErrorCode(503, "The folder of INGEST_DATA_DIR cannot be read."),
     "SSRF_BLOCKED": ErrorCode(400, "This address is not on the public internet and is not fetched."),
     "URL_FETCH_FAILED": ErrorCode(502, "The document could not be fetched from this address."),
     "URL_FETCH_TIMEOUT": ErrorCode(504, "Fetching the document took too long."),

@@ -92,6 +92,19 @@ class NewDocument:
     source_url: str | None = None
     replaces: str | None = None
 
+    def as_revision(self, document_id: str) -> "NewRevision":
+        """The same upload, as a newer original of a document."""
+        return NewRevision(
+            id=self.revision_id,
+            document_id=document_id,
+            original_filename=self.original_filename,
+            mime_type=self.mime_type,
+            extension=self.extension,
+            size_bytes=self.size_bytes,
+            sha256=self.sha256,
+            blob_key=self.blob_key,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class NewRevision:

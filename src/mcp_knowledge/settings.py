@@ -86,11 +86,16 @@ class Settings(BaseSettings):
     job_lease_ms: Positive = Field(300_000, description="Milliseconds a worker holds a job without renewing.")
     worker_concurrency: Positive = Field(1, description="Parser processes at work at once.")
 
-    ingest_data_dir: Path | None = Field(None, description="Folder that is scanned at start; empty: none.")
+    ingest_data_dir: Path | None = Field(
+        None, description="Folder that is scanned at start: its files become documents; empty: none."
+    )
     ingest_data_max_depth: Positive = Field(8, description="How many folders deep the scan goes.")
-    ingest_data_max_files: Positive = Field(10_000, description="Most files of one scan; a later one goes on there.")
+    ingest_data_max_files: Positive = Field(10_000, description="Most files of one scan; the next one goes on there.")
     ingest_data_watch: bool = Field(False, description="Keep watching the folder after the scan.")
-    ingest_data_prune: bool = Field(False, description="Remove documents whose files are gone from the folder.")
+    ingest_data_prune: bool = Field(
+        False,
+        description="Remove documents whose files are gone from the folder, at most a tenth of them in one pass.",
+    )
 
     url_fetch_timeout_ms: Positive = Field(30_000, description="Wall clock of fetching one URL, in milliseconds.")
     url_fetch_max_redirects: int = Field(3, ge=0, description="Most redirects that are followed.")
@@ -119,6 +124,11 @@ class Settings(BaseSettings):
     def _split(cls, value: Any) -> Any:
         return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
 
+    @field_validator("ingest_data_dir", mode="before")
+    @classmethod
+    def _empty_is_none(cls, value: Any) -> Any:
+        return None if value == "" else value
+
     @model_validator(mode="after")
     def _check(self) -> "Settings":
         if not self.chunk_min_tokens <= self.chunk_target_tokens <= self.chunk_max_tokens:
@@ -129,6 +139,8 @@ class Settings(BaseSettings):
             raise ValueError("CHUNK_MAX_TOKENS must be below EMBEDDING_MAX_TOKENS")
         if self.database_url and not self.database_url.startswith("file:"):
             raise ValueError("DATABASE_URL must begin with 'file:' for this database driver")
+        if self.ingest_data_dir is not None and self._own_data_is_near(self.ingest_data_dir):
+            raise ValueError("INGEST_DATA_DIR must not lie in the service's own data (DATA_DIR), nor hold it")
         if self.dashboard_passphrase is not None:
             raise ValueError(
                 "DASHBOARD_PASSPHRASE cannot be enforced by this version: unset it and keep HOST on a loopback address"
@@ -141,6 +153,14 @@ class Settings(BaseSettings):
                 "use a loopback address, or set ALLOW_INSECURE_BIND=true where something else protects the port"
             )
         return self
+
+    def _own_data_is_near(self, folder: Path) -> bool:
+        """Whether the folder is, holds or lies in one of the folders that the service writes to."""
+        folder = folder.resolve()
+        own = [path.resolve() for path in (self.data_dir, self.database_path.parent, self.blobs_path)]
+        return any(folder.is_relative_to(path) for path in (own[0], own[2])) or any(
+            path.is_relative_to(folder) for path in own
+        )
 
     @property
     def binds_loopback(self) -> bool:

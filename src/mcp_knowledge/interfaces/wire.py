@@ -1,7 +1,7 @@
 """JSON shapes shared by REST, MCP, the dashboard and the command line: camelCase is made here and nowhere else."""
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -153,6 +153,8 @@ def event(item: Event) -> Json:
         return document(item.data)
     if isinstance(item.data, ArchiveImport):
         return archive(item.data)
+    if isinstance(item.data, ScanStatus):
+        return scan(item.data)
     return job(item.data) if isinstance(item.data, Job) else item.data
 
 
@@ -245,6 +247,35 @@ def archive_with_entries(item: ArchiveImport, entries: list[ArchiveEntry]) -> Js
         "documentIds": list(dict.fromkeys(ids)),
         "entries": [_archive_entry(entry) for entry in entries],
     }
+
+
+def scan(item: ScanStatus) -> Json:
+    """How the scan of the folder stands, without the files that gave no document."""
+    return {
+        "state": item.state,
+        "disabledReason": item.disabled_reason,
+        "startedAt": _maybe_timestamp(item.started_at_ms),
+        "completedAt": _maybe_timestamp(item.completed_at_ms),
+        "currentPath": item.current_path,
+        "counts": asdict(item.counts),
+        "limitReached": item.limit_reached,
+        "error": item.error,
+        "removed": item.removed,
+        "heldBack": item.held_back,
+        "heldBackReason": item.held_back_reason,
+        "skippedTotal": sum(item.passed_over.values()),
+    }
+
+
+def scan_status(item: ScanStatus, files: list[FolderFile]) -> Json:
+    """How the scan of the folder stands, with (the first) files that gave no document."""
+    return scan(item) | {"skipped": [scan_file(file) for file in files]}
+
+
+def scan_file(item: FolderFile) -> Json:
+    """A file of the folder that gave no document of its own."""
+    reason = item.reason or "Its document was deleted. It comes back when the file changes."
+    return {"path": item.path, "outcome": item.outcome, "reason": reason, "documentId": item.document_id}
 
 
 def _archive_entry(item: ArchiveEntry) -> Json:

@@ -10,6 +10,7 @@ from mcp_knowledge.services.catalog import Catalog
 from mcp_knowledge.services.collections import Collections
 from mcp_knowledge.services.contents import Contents
 from mcp_knowledge.services.events import Events
+from mcp_knowledge.services.folders import FolderScanner
 from mcp_knowledge.services.ingest import IngestWorker
 from mcp_knowledge.services.intake import Intake
 from mcp_knowledge.services.jobs import Jobs
@@ -30,6 +31,7 @@ class Services:
     library: Library
     archives: Archives
     intake: Intake
+    folders: FolderScanner
     urls: Urls
     contents: Contents
     collections: Collections

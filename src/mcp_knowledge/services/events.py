@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Any, Literal
 
 from mcp_knowledge.domain.documents import ArchiveImport, Document, Job, new_id
+from mcp_knowledge.domain.folder import ScanStatus
 from mcp_knowledge.ports import Event
 
 EventKind = Literal["document", "job", "archive", "scan"]
@@ -26,7 +27,7 @@ class Events:
         """How many readers follow right now."""
         return len(self._readers)
 
-    def publish(self, kind: EventKind, data: Document | Job | ArchiveImport | dict[str, Any]) -> None:
+    def publish(self, kind: EventKind, data: Document | Job | ArchiveImport | ScanStatus | dict[str, Any]) -> None:
         """Tell every reader. What is no dict gets the JSON shape that REST shows from the interface that sends it."""
         event = Event(new_id("evt"), kind, data)
         self._kept.append(event)

@@ -13,7 +13,7 @@ from mcp_knowledge.adapters.sqlite.collections import collection_number
 from mcp_knowledge.adapters.sqlite.drivers import Connection, Row
 from mcp_knowledge.adapters.sqlite.sql import GONE, first_row, to_json
 from mcp_knowledge.domain.documents import ENTRY_OUTCOMES, ArchiveEntry, ArchiveImport, Document, now_ms
-from mcp_knowledge.ports import NewArchive, NewDocument, NewRevision, Position
+from mcp_knowledge.ports import NewArchive, NewDocument, Position
 
 UNFINISHED = "('queued', 'extracting')"  # as the partial index spells it, so that it is used
 DUE = f"""
@@ -148,7 +148,7 @@ def add_document(
     elif _expected_sha256(connection, before) == new.sha256:
         document, duplicate = before, True
     else:
-        document, duplicate = revisions.create_revision(connection, _as_revision(new, before))[0], False
+        document, duplicate = revisions.create_revision(connection, new.as_revision(before.id))[0], False
     entry = ArchiveEntry(position, path, "duplicate" if duplicate else "extracted", document.id)
     _write_entry(connection, archive_no, entry)
     return entry, document
@@ -179,19 +179,6 @@ def _expected_sha256(connection: Connection, document: Document) -> str:
     if document.progress is None:
         return document.sha256
     return revisions.list_revisions(connection, document.id)[0].sha256
-
-
-def _as_revision(new: NewDocument, document: Document) -> NewRevision:
-    return NewRevision(
-        id=new.revision_id,
-        document_id=document.id,
-        original_filename=new.original_filename,
-        mime_type=new.mime_type,
-        extension=new.extension,
-        size_bytes=new.size_bytes,
-        sha256=new.sha256,
-        blob_key=new.blob_key,
-    )
 
 
 def _write_entry(connection: Connection, archive_no: int, entry: ArchiveEntry) -> None:

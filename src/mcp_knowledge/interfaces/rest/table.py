@@ -1,6 +1,6 @@
 """Every REST operation, in the order of the documentation."""
 
-from mcp_knowledge.interfaces.rest import archives, collections, content, documents, jobs, search, service
+from mcp_knowledge.interfaces.rest import archives, collections, content, documents, folder, jobs, search, service
 from mcp_knowledge.interfaces.rest.operations import Operation
 
 OPERATIONS: tuple[Operation, ...] = tuple(
@@ -11,6 +11,7 @@ OPERATIONS: tuple[Operation, ...] = tuple(
         collections.operations,
         search.operations,
         archives.operations,
+        folder.operations,
         jobs.operations,
         jobs.short_addresses,
         service.operations,

@@ -1,0 +1,183 @@
+"""Looking through the scanned folder: which files there are, in a fixed order, without reading any."""
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mcp_knowledge.domain.manifest import (
+    MANIFEST_NAME,
+    MAX_MANIFEST_BYTES,
+    Manifest,
+    invalid_manifest,
+    parse_manifest,
+)
+from mcp_knowledge.errors import KnowledgeError
+
+Segments = tuple[str, ...]
+
+# What operating systems and office programs scatter about; nobody wants to be told.
+_NOISE = frozenset({".DS_Store", ".localized", ".Spotlight-V100", ".Trashes", ".fseventsd", ".directory", "__MACOSX"})
+_NOISE_IN_ANY_CASE = frozenset({"thumbs.db", "ehthumbs.db", "desktop.ini"})
+_NOISE_BEGINNINGS = ("._", ".~lock.", ".fuse_hidden", ".nfs")
+_OWNER_FILE = "~$"  # Office keeps one beside a document that is open; it looks like a document and is none
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A file of the folder.
+
+    Args:
+        name: its path below the folder as the operating system spells it (undecodable bytes as surrogates).
+        path: the same as text, for people and the database.
+        size_bytes, modified_ns, changed_ns: as the walk saw them; times in Unix nanoseconds.
+    """
+
+    name: str
+    path: str
+    size_bytes: int
+    modified_ns: int
+    changed_ns: int
+
+
+@dataclass(slots=True)
+class Walk:
+    """What a walk found.
+
+    Args:
+        skipped: paths that are not looked into, each with the reason.
+        unread: folders (as path segments) of which nothing is known: they could not be listed.
+        stopped_at: the last file, when there are more than were asked for.
+    """
+
+    files: list[FoundFile] = field(default_factory=list)
+    skipped: dict[str, str] = field(default_factory=dict)
+    unread: list[Segments] = field(default_factory=list)
+    stopped_at: Segments | None = None
+
+
+class _EnoughError(Exception):
+    """The walk has found as many files as it may."""
+
+
+def text_path(name: str) -> str:
+    """A path as text: bytes that are no UTF-8 become `\\xNN`, so that every file has a path of its own."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
+
+
+def check_root(root: Path) -> None:
+    """Raises INGEST_DATA_UNAVAILABLE when the folder cannot be listed."""
+    try:
+        with os.scandir(root):
+            return
+    except FileNotFoundError:
+        reason = "does not exist"
+    except NotADirectoryError:
+        reason = "is not a folder"
+    except OSError as error:
+        reason = f"cannot be read ({error.strerror})"
+    raise KnowledgeError("INGEST_DATA_UNAVAILABLE", f"The folder of INGEST_DATA_DIR {reason}.")
+
+
+def read_manifest(root: Path) -> Manifest:
+    """The folder's manifest, or an empty one when it has none. Raises INVALID_INGEST_MANIFEST."""
+    path = root / MANIFEST_NAME
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return Manifest()
+    except OSError as error:
+        what = "it is a symbolic link." if path.is_symlink() else f"it cannot be read ({error.strerror})."
+        invalid_manifest(what)
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            invalid_manifest("it is not a regular file.")
+        return parse_manifest(file.read(MAX_MANIFEST_BYTES + 1))
+
+
+def walk(
+    root: Path, max_depth: int, max_files: int, after: Segments | None, stopping: Callable[[], bool] = lambda: False
+) -> Walk:
+    """List the files below a folder, in the order of their path segments.
+
+    Args:
+        max_depth: how many folders deep.
+        max_files: when there are more, the walk ends and says where.
+        after: begin behind this file, where an earlier walk ended.
+        stopping: asked now and then; the walk ends early when it is true.
+    """
+    found = Walk()
+    last: Segments = after or ()
+    try:
+        for segments, entry in _entries(root, (), max_depth, after, found):
+            if stopping():
+                break
+            if len(found.files) >= max_files or len(found.skipped) >= max_files:
+                raise _EnoughError
+            last = segments
+            _sort_in(found, segments, entry)
+    except _EnoughError:
+        found.stopped_at = last
+    return found
+
+
+def _entries(
+    root: Path, folder: Segments, max_depth: int, after: Segments | None, found: Walk
+) -> Iterator[tuple[Segments, os.DirEntry[str]]]:
+    """All but folders that are walked into, depth first."""
+    try:
+        with os.scandir(root.joinpath(*folder)) as listing:
+            entries = sorted(listing, key=lambda entry: entry.name)
+    except OSError:
+        found.unread.append(folder)
+        found.skipped[text_path("/".join(folder))] = "This folder cannot be read."
+        return
+    for entry in entries:
+        segments = (*folder, entry.name)
+        if _is_noise(entry.name) or (after is not None and segments < after[: len(segments)]):
+            continue
+        if len(segments) <= max_depth and not entry.name.startswith(".") and _is_folder(entry):
+            yield from _entries(root, segments, max_depth, after, found)
+        elif after is None or segments > after:
+            yield segments, entry
+
+
+def _sort_in(found: Walk, segments: Segments, entry: os.DirEntry[str]) -> None:
+    name = "/".join(segments)
+    path = text_path(name)
+    if segments == (MANIFEST_NAME,):
+        return
+    try:
+        if reason := _reason_to_skip(entry):
+            found.skipped[path] = reason
+            return
+        status = entry.stat(follow_symlinks=False)
+    except OSError:
+        return  # gone since its folder was listed
+    found.files.append(FoundFile(name, path, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
+
+
+def _reason_to_skip(entry: os.DirEntry[str]) -> str | None:
+    if entry.name == MANIFEST_NAME:
+        return "Only the folder's own manifest counts, at its root."
+    if entry.is_symlink():
+        return "Symbolic links are not followed."
+    if entry.name.startswith("."):
+        return "Hidden folders are not scanned." if _is_folder(entry) else "Hidden files are not read."
+    if _is_folder(entry):
+        return "This folder is deeper than INGEST_DATA_MAX_DEPTH."
+    if entry.name.startswith(_OWNER_FILE):
+        return "An office program's note that a document is open."
+    return None if entry.is_file(follow_symlinks=False) else "This is not a regular file."
+
+
+def _is_noise(name: str) -> bool:
+    return name in _NOISE or name.casefold() in _NOISE_IN_ANY_CASE or name.startswith(_NOISE_BEGINNINGS)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False

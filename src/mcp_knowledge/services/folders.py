@@ -1,0 +1,301 @@
+"""The scanned folder: looked through at start, on request, and while it is watched."""
+
+import asyncio
+import fcntl
+import logging
+import stat
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, TextIO
+
+from mcp_knowledge.domain.documents import now_ms
+from mcp_knowledge.domain.folder import PASSED_OVER, FileOutcome, FolderFile, ScanCounts, ScanStatus
+from mcp_knowledge.errors import KnowledgeError
+from mcp_knowledge.ports import BlobStore, FolderStore, FolderWatch
+from mcp_knowledge.services.events import Events
+from mcp_knowledge.services.folder_prune import Pruned, find_gone, remove_orphaned, settle_gone
+from mcp_knowledge.services.folder_scan import Scan, StoppedError, Tools
+from mcp_knowledge.services.folder_walk import Walk, check_root, read_manifest, walk
+from mcp_knowledge.services.intake import Intake
+from mcp_knowledge.services.library import Library
+from mcp_knowledge.settings import Settings
+
+log = logging.getLogger(__name__)
+
+NOT_SET = "INGEST_DATA_DIR is not set."
+_TELL_S = 0.5  # between two looks at the progress of a scan
+_LOCK_POLL_S = 0.2
+_QUIET_NS = 2_000_000_000  # a watched file is read when nobody has written to it for so long
+_PAUSE_S = 1.0  # between two passes of a watched folder, and
+_PAUSE_SHARE = 4  # so many times as long as a pass took
+_POLL_S = 10.0  # between two passes where changes are not told
+_SAFETY_S = 300.0  # between two passes where they are: a network drive tells nothing of what others change
+_STOP_S = 6.0  # of the 10 seconds that a shutdown may take
+
+WatchFolder = Callable[[Path, Callable[[], None]], FolderWatch]
+
+
+class FolderScanner:
+    """The use cases around the folder of INGEST_DATA_DIR.
+
+    Args:
+        watch_folder: starts to watch a folder; the function given to it is called, in any thread, after changes.
+    """
+
+    def __init__(
+        self,
+        folder: FolderStore,
+        library: Library,
+        intake: Intake,
+        blobs: BlobStore,
+        events: Events,
+        settings: Settings,
+        watch_folder: WatchFolder,
+    ) -> None:
+        self._folder, self._library, self._events, self._settings = folder, library, events, settings
+        self._root = settings.ingest_data_dir
+        self._watch_folder = watch_folder
+        self._stopped = asyncio.Event()
+        self._wake = asyncio.Event()
+        self._tools = Tools(
+            folder=folder,
+            library=library,
+            intake=intake,
+            blobs=blobs,
+            changed=lambda document: events.publish("document", document),
+            max_bytes=settings.max_upload_bytes,
+            stopping=self._stopped.is_set,
+        )
+        self._task: asyncio.Task[None] | None = None
+        self._told = 0.0
+        self._scanning: ScanStatus | None = None
+
+    # What a server does by itself
+
+    async def run(self) -> None:
+        """Scan once and, when it is so set, keep watching, until `stop`. Faults end in the status, never here."""
+        if self._root is None or self._stopped.is_set():
+            return
+        self._task = asyncio.create_task(self._run(self._root))
+        with suppress(asyncio.CancelledError):
+            await asyncio.shield(self._task)
+
+    async def stop(self) -> None:
+        """End after the file that is being read."""
+        self._stopped.set()
+        self._wake.set()
+        if self._task is not None:
+            await asyncio.wait({self._task}, timeout=_STOP_S)
+            self._task.cancel()
+
+    async def _run(self, root: Path) -> None:
+        if not self._settings.ingest_data_watch:
+            await self.scan()
+            return
+        loop = asyncio.get_running_loop()
+
+        def wake() -> None:
+            loop.call_soon_threadsafe(self._wake.set)
+
+        watch: FolderWatch | None = None
+        watched: tuple[int, int] | None = None
+        quiet_ns = 0  # the first pass is a plain scan
+        try:
+            while not self._stopped.is_set():
+                present = await asyncio.to_thread(_identity, root)
+                if watch is not None and present != watched:  # another disk stands there now, or none
+                    await asyncio.to_thread(watch.close)
+                    watch = None
+                if watch is None and present is not None:
+                    watched = present
+                    watch = await asyncio.to_thread(self._watch_folder, root, wake)
+                self._wake.clear()
+                await self._wait_for_change(await self._pass(quiet_ns), watch)
+                quiet_ns = _QUIET_NS
+        finally:
+            if watch is not None:
+                await asyncio.to_thread(watch.close)
+
+    async def _pass(self, quiet_ns: int) -> float:
+        """One scan of a watched folder; seconds until the next one is due even if nothing is told to have changed."""
+        begun = time.monotonic()
+        status, deferred = await self._scan(force=False, quiet_ns=quiet_ns)
+        pause_s = max(_PAUSE_S, _PAUSE_SHARE * (time.monotonic() - begun))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(pause_s):
+                await self._stopped.wait()
+        if status.state == "failed":
+            return _POLL_S
+        return 0 if deferred or status.limit_reached else _SAFETY_S
+
+    async def _wait_for_change(self, most_s: float, watch: FolderWatch | None) -> None:
+        if watch is None or not watch.alive:
+            most_s = min(most_s, _POLL_S)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(most_s):
+                await self._wake.wait()
+
+    # What anybody may ask for
+
+    async def scan(self, force: bool = False) -> ScanStatus:
+        """Look through the folder now; waits for a scan that is at work, in this process or another.
+
+        Args:
+            force: remove documents whose files are gone (INGEST_DATA_PRUNE) however many they are.
+        """
+        status, _ = await self._scan(force, quiet_ns=0)
+        return status
+
+    async def status(self) -> ScanStatus:
+        """The scan at work, or the last one."""
+        if self._root is None:
+            return ScanStatus("disabled", disabled_reason=NOT_SET)
+        status = self._scanning or _status_from(await self._folder.scan_state())
+        return replace(status, passed_over=await self._folder.count_passed_over())
+
+    async def files(
+        self, limit: int, after_path: str | None = None, outcomes: Sequence[FileOutcome] = PASSED_OVER
+    ) -> tuple[list[FolderFile], str | None]:
+        """A page of the files that gave no document of their own, by path, and after which the next page goes on."""
+        found = await self._folder.page(limit + 1, after_path, outcomes)
+        items = found[:limit]
+        return items, items[-1].path if len(found) > limit else None
+
+    # One scan
+
+    async def _scan(self, force: bool, quiet_ns: int) -> tuple[ScanStatus, bool]:
+        """The result, and whether files were left for a pass that is due soon."""
+        if self._root is None:
+            return ScanStatus("disabled", disabled_reason=NOT_SET), False
+        try:
+            async with self._alone():
+                last = _status_from(await self._folder.scan_state())
+                ended, deferred = await self._scan_alone(self._root, last, force, quiet_ns)
+        except StoppedError:  # what was saved says "scanning": the next start begins here once more
+            return self._scanning or ScanStatus("scanning"), False
+        finally:
+            self._scanning = None
+        if ended.error != last.error or ended.counts.queued:
+            level = logging.WARNING if ended.error else logging.INFO
+            log.log(level, "Scan of the folder: %s", ended.error or asdict(ended.counts))
+        return ended, deferred
+
+    async def _scan_alone(self, root: Path, last: ScanStatus, force: bool, quiet_ns: int) -> tuple[ScanStatus, bool]:
+        after = last.stopped_at if last.limit_reached else None
+        begun = ScanStatus(
+            "scanning", started_at_ms=now_ms(), limit_reached=last.limit_reached, stopped_at=last.stopped_at
+        )
+        await self._tell(begun)
+        deferred = False
+        try:
+            ended, deferred = await self._look_through(root, begun, after, force, quiet_ns)
+        except KnowledgeError as error:
+            ended = replace(begun, state="failed", error=f"{error.code}: {error.message}")
+        except StoppedError:
+            raise
+        except Exception:
+            log.exception("The scan of the folder failed")
+            ended = replace(begun, state="failed", error=str(KnowledgeError("INTERNAL_ERROR")))
+        ended = replace(ended, completed_at_ms=now_ms())
+        await self._tell(ended)
+        return ended, deferred
+
+    async def _look_through(
+        self, root: Path, begun: ScanStatus, after: tuple[str, ...] | None, force: bool, quiet_ns: int
+    ) -> tuple[ScanStatus, bool]:
+        settings, stopping = self._settings, self._tools.stopping
+        await asyncio.to_thread(check_root, root)
+        manifest = await asyncio.to_thread(read_manifest, root)
+        found = await asyncio.to_thread(
+            walk, root, settings.ingest_data_max_depth, settings.ingest_data_max_files, after, stopping
+        )
+        if stopping():
+            raise StoppedError
+        scan = Scan(root, manifest, begun.counts, self._tools, lambda path: self._progressed(begun, path), quiet_ns)
+        await scan.run(found)
+        pruned = await self._settle_gone(root, found, after, force)
+        counts = begun.counts
+        ended = replace(
+            begun,
+            state="completed_with_errors" if counts.failed or counts.oversized else "completed",
+            limit_reached=found.stopped_at is not None,
+            stopped_at=found.stopped_at,
+            removed=pruned.removed,
+            held_back=pruned.held_back,
+            held_back_reason=pruned.reason,
+        )
+        return ended, scan.deferred
+
+    async def _settle_gone(self, root: Path, found: Walk, after: tuple[str, ...] | None, force: bool) -> Pruned:
+        gone = await find_gone(self._folder, root, found, after)
+        await asyncio.to_thread(check_root, root)  # it may have gone meanwhile, and everything with it
+        orphaned = await settle_gone(self._folder, root, gone, self._tools.changed)
+        if not self._settings.ingest_data_prune:
+            return Pruned()
+        is_empty = not found.files and after is None
+        return await remove_orphaned(self._folder, self._library, orphaned, folder_is_empty=is_empty, force=force)
+
+    # Telling
+
+    def _progressed(self, begun: ScanStatus, path: str) -> None:
+        self._scanning = replace(begun, current_path=path)
+        if time.monotonic() - self._told >= _TELL_S:
+            self._told = time.monotonic()
+            self._events.publish("scan", replace(self._scanning, counts=replace(begun.counts)))
+
+    async def _tell(self, status: ScanStatus) -> None:
+        self._scanning = status
+        await self._folder.save_scan_state(_state_of(status))
+        passed_over = await self._folder.count_passed_over()
+        self._events.publish("scan", replace(status, counts=replace(status.counts), passed_over=passed_over))
+
+    @asynccontextmanager
+    async def _alone(self) -> AsyncIterator[None]:
+        """Keep other scans away, also those of other processes. The lock dies with the process, however it ends."""
+        self._settings.data_dir.mkdir(parents=True, exist_ok=True)
+        with (self._settings.data_dir / "scan.lock").open("w") as lock:
+            while not _locked(lock):
+                if self._stopped.is_set():
+                    raise StoppedError
+                await asyncio.sleep(_LOCK_POLL_S)
+            yield
+
+
+def _locked(lock: TextIO) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _identity(root: Path) -> tuple[int, int] | None:
+    """Which folder stands at the path; None when there is none."""
+    try:
+        status = root.stat()
+    except OSError:
+        return None
+    return (status.st_dev, status.st_ino) if stat.S_ISDIR(status.st_mode) else None
+
+
+def _state_of(status: ScanStatus) -> dict[str, Any]:
+    """A status as it is saved."""
+    return asdict(status) | {"passed_over": None}
+
+
+def _status_from(state: dict[str, Any] | None) -> ScanStatus:
+    """The saved status; before the first scan, one that is about to begin."""
+    if state is None:
+        return ScanStatus("scanning")
+    stopped_at = state["stopped_at"]
+    return ScanStatus(
+        **{
+            **state,
+            "counts": ScanCounts(**state["counts"]),
+            "passed_over": {},
+            "stopped_at": None if stopped_at is None else tuple(stopped_at),
+        }
+    )
