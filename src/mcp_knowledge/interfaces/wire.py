@@ -18,6 +18,7 @@ from mcp_knowledge.domain.documents import (
     Revision,
     StoredChunk,
 )
+from mcp_knowledge.domain.folder import FolderFile, ScanStatus
 from mcp_knowledge.domain.search import Contributions, Hit, Ranking, SearchResult, SideCandidate
 from mcp_knowledge.ports import Event
 from mcp_knowledge.services.archives import ArchiveReceipt
@@ -350,6 +351,8 @@ def _side(items: tuple[SideCandidate, ...]) -> list[Json]:
 def search_result(result: SearchResult, explain: bool) -> Json:
     """A search answer: the hits, and with `explain` both sides' candidates, timings and how the query was read."""
     data: Json = {"hits": [hit(item) for item in result.hits]}
+    if result.notice is not None:
+        data["notice"] = result.notice
     if explain:
         timings, reading, request = result.timings, result.reading, result.request
         data |= {
@@ -382,8 +385,6 @@ def search_result(result: SearchResult, explain: bool) -> Json:
                 "exact": reading.exact,
                 "fallback": reading.fallback,
                 "dropped": list(reading.dropped),
-    if result.notice is not None:
-        data["notice"] = result.notice
             },
         }
     return data
