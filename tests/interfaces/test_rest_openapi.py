@@ -116,6 +116,8 @@ async def test_real_answers_are_as_documented(client: httpx2.AsyncClient) -> Non
         "deleteCollection": [({"collection_id": item}, {}) for item in (collection["id"], "col_none")],
         "search": [({}, query), ({}, {"json": {"query": "invoices", "explain": True}}), ({}, {"json": {}})],
         "explain": [({}, query), ({}, {"json": {"query": "invoices", "mode": "vector"}}), ({}, {"content": b"{"})],
+        "listArchives": [({}, {}), ({}, {"params": {"cursor": "x"}})],
+        "getArchive": [({"archive_id": "arc_none"}, {})],
         "scanStatus": [({}, {})],
         "scanFiles": [({}, {}), ({}, {"params": {"outcome": "failed"}}), ({}, {"params": {"outcome": "document"}})],
         "listJobs": [({}, {}), ({}, {"params": {"status": "failed"}})],
