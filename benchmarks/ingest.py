@@ -100,7 +100,7 @@ class Watch:
         self._cpu: dict[int, float] = {}
         self._rss = 0
         self._end = threading.Event()
-        self._thread = threading.Thread(target=self._run)
+        self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def stop(self) -> Usage:
