@@ -1,7 +1,7 @@
 """A presentation, whatever program made it: slides with a title, blocks, notes and comments become one document."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -118,6 +118,19 @@ def presentation(source: Source, slides: Iterable[Slide], properties: Mapping[st
     stated |= {"hiddenSlides": hidden} if hidden else {}
     stated |= {"unreadableSlides": unread} if unread else {}
     return titled(blocks, stated, source.filename)
+
+
+def first_with_text(
+    source: Source, properties: Mapping[str, Any], *readings: Callable[[], Iterable[Slide]]
+) -> NormalizedDocument:
+    """The first reading of a presentation that finds any text: what is shown, else what is hidden, else what stands
+    around it. Raises as `presentation` does.
+    """
+    for reading in readings[:-1]:
+        document = presentation(source, reading(), properties)
+        if document.blocks:
+            return document
+    return presentation(source, readings[-1](), properties)
 
 
 def check_slide_count(count: int, source: Source) -> None:

@@ -3,31 +3,31 @@
 from collections.abc import Iterable, Iterator
 from xml.etree.ElementTree import Element
 
-from mcp_knowledge.adapters.parsers.packages import read_parts
+from mcp_knowledge.adapters.parsers.opendocument import open_document_properties, read_open_document
 from mcp_knowledge.adapters.parsers.sinks import plain_text
-from mcp_knowledge.adapters.parsers.slides import Comment, Slide, check_slide_count, presentation
+from mcp_knowledge.adapters.parsers.slides import Comment, Slide, check_slide_count, first_with_text
 from mcp_knowledge.adapters.parsers.slides_odp_shapes import Shapes
 from mcp_knowledge.adapters.parsers.slides_odp_text import list_styles, paragraph_text
 from mcp_knowledge.adapters.parsers.slides_xml import Package, children
 from mcp_knowledge.adapters.parsers.source import Source
 from mcp_knowledge.domain.blocks import NormalizedDocument
-from mcp_knowledge.errors import KnowledgeError
 
 
 def parse(source: Source) -> NormalizedDocument:
     """The presentation's document. Raises KnowledgeError with a document failure code."""
-    parts = read_parts(source.data, (".xml",), source.limits)
-    if b"encryption-data" in parts.get("META-INF/manifest.xml", b""):
-        raise KnowledgeError("DOCUMENT_ENCRYPTED")
+    parts = read_open_document(source)
     package = Package(parts)
     content = package.tree("content.xml")
     pages = list(children(content, "body", "presentation", "page"))
     check_slide_count(len(pages), source)
     reader = _Reader(package, content)
-    document = presentation(source, map(reader.slide, range(1, len(pages) + 1), pages), {})
-    if document.blocks:
-        return document
-    return presentation(source, reader.backgrounds(pages), {})
+    return first_with_text(
+        source,
+        open_document_properties(parts),
+        lambda: reader.slides(pages),
+        lambda: reader.slides(pages, keep_hidden=True),
+        lambda: reader.backgrounds(pages),
+    )
 
 
 class _Reader:
@@ -42,13 +42,17 @@ class _Reader:
             if any(item.get("visibility") == "hidden" for item in children(style, "drawing-page-properties"))
         }
 
-    def slide(self, number: int, page: Element) -> Slide:
-        """What a page holds."""
-        slide = Slide(number, is_hidden=page.get("style-name", "") in self._hidden)
+    def slides(self, pages: Iterable[Element], keep_hidden: bool = False) -> Iterator[Slide]:
+        """The slides one by one."""
+        for number, page in enumerate(pages, 1):
+            is_hidden = page.get("style-name", "") in self._hidden and not keep_hidden
+            yield self._slide(Slide(number, is_hidden=is_hidden), page)
+
+    def _slide(self, slide: Slide, page: Element) -> Slide:
         if not slide.is_hidden:
             self._shapes.read(page, slide)
             for notes in page.iterfind("notes"):
-                read = Slide(number)
+                read = Slide(slide.number)
                 self._shapes.read(notes, read)
                 slide.notes.extend(plain_text(block) for block in read.shown_blocks())
             slide.comments.extend(_comments(page))

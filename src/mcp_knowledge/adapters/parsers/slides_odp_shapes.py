@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterable, Iterator
 from xml.etree.ElementTree import Element
 
-from mcp_knowledge.adapters.parsers.slides import MAX_DEPTH, Slide, picture_blocks, text_blocks
+from mcp_knowledge.adapters.parsers.slides import MAX_DEPTH, Line, Slide, picture_blocks, text_blocks
 from mcp_knowledge.adapters.parsers.slides_layout import Item, fill, ordered
-from mcp_knowledge.adapters.parsers.slides_odp_text import ListStyles, read_table, text_lines
+from mcp_knowledge.adapters.parsers.slides_odp_text import ListStyles, paragraph_text, read_table, text_lines
 from mcp_knowledge.adapters.parsers.slides_order import Box, around
 from mcp_knowledge.adapters.parsers.slides_xml import Package, child
 from mcp_knowledge.domain.blocks import Block, Paragraph
@@ -38,7 +38,9 @@ class Shapes:
         for shape in shapes:
             if shape.get("class") in _FURNITURE or shape.get("placeholder") == "true":
                 continue
-            if shape.tag in _GROUPS and depth < MAX_DEPTH:
+            if shape.tag in _GROUPS and depth >= MAX_DEPTH:
+                yield None, text_blocks(Line(paragraph_text(item)) for item in shape.iter("p"))
+            elif shape.tag in _GROUPS:
                 items = list(self._items(shape, slide, depth + 1))
                 yield around(box for box, _ in items), ordered(items)
             elif shape.tag in _SHAPES:

@@ -73,8 +73,8 @@ def _pieces(element: Element, depth: int) -> Iterator[str]:
                 yield "\t"
             case "line-break":
                 yield "\n"
-            case tag if tag not in _LEFT_OUT and depth < MAX_DEPTH:
-                yield from _pieces(item, depth + 1)
+            case tag if tag not in _LEFT_OUT:
+                yield from _pieces(item, depth + 1) if depth < MAX_DEPTH else item.itertext()
         yield _collapsed(item.tail)
 
 
@@ -116,7 +116,7 @@ def _row_texts(row: Element, above: tuple[str, ...], styles: ListStyles) -> tupl
     texts: list[str] = []
     to_right = 0  # columns that the last cell still covers
     for cell in row:
-        repeats = min(max(number(cell.get("number-columns-repeated"), 1), 1), MAX_CELLS)
+        repeats = min(max(number(cell.get("number-columns-repeated"), 1), 1), MAX_CELLS + 1)
         if cell.tag == "table-cell":
             text = "\n".join(line.text.strip() for line in text_lines(cell, styles) if line.text.strip())
             to_right = number(cell.get("number-columns-spanned"), 1) - 1

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from mcp_knowledge.adapters.parsers.ole import Container
 from mcp_knowledge.adapters.parsers.ole_properties import ole_properties
 from mcp_knowledge.adapters.parsers.sinks import plain_text
-from mcp_knowledge.adapters.parsers.slides import Comment, Slide, check_slide_count, presentation, text_blocks
+from mcp_knowledge.adapters.parsers.slides import Comment, Slide, check_slide_count, first_with_text, text_blocks
 from mcp_knowledge.adapters.parsers.slides_layout import fill, ordered
 from mcp_knowledge.adapters.parsers.slides_ppt_records import Record, utf16
 from mcp_knowledge.adapters.parsers.slides_ppt_shapes import Diagrams, Shapes
@@ -28,11 +28,13 @@ def parse(source: Source) -> NormalizedDocument:
     container = Container(source.data)
     reader = _Reader(Storage(container), Diagrams(source.limits))
     check_slide_count(len(reader.entries), source)
-    properties = ole_properties(container)
-    document = presentation(source, reader.slides(), properties)
-    if document.blocks:
-        return document
-    return presentation(source, reader.backgrounds(), properties)
+    return first_with_text(
+        source,
+        ole_properties(container),
+        reader.slides,
+        lambda: reader.slides(keep_hidden=True),
+        reader.backgrounds,
+    )
 
 
 @dataclass(slots=True)
@@ -69,23 +71,24 @@ class _Reader:
                     entries[-1].records.append(record)
         return entries
 
-    def slides(self) -> Iterator[Slide]:
+    def slides(self, keep_hidden: bool = False) -> Iterator[Slide]:
         """The slides one by one. One that stands twice in the list has its text at the first place only."""
         read: set[int] = set()
         for number, entry in enumerate(self.entries, 1):
             slide = Slide(number)
             if entry.object_id not in read:
-                self._read_slide(slide, entry)
+                self._read_slide(slide, entry, keep_hidden)
             read.add(entry.object_id)
             yield slide
 
-    def _read_slide(self, slide: Slide, entry: _Entry) -> None:
+    def _read_slide(self, slide: Slide, entry: _Entry, keep_hidden: bool) -> None:
         record = self._storage.get(entry.object_id)
         if record is None:
             self._read_outline(slide, entry)
             return
         info = record.child(_SHOW_INFO)
-        slide.is_hidden = bool(((info.unpack("H", 10) if info is not None else None) or (0,))[0] & _HIDDEN)
+        (flags,) = (info.unpack("H", 10) if info is not None else None) or (0,)
+        slide.is_hidden = bool(flags & _HIDDEN) and not keep_hidden
         if slide.is_hidden:
             return
         atom = record.child(_SLIDE_ATOM)

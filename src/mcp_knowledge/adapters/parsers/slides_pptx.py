@@ -6,7 +6,7 @@ from xml.etree.ElementTree import Element
 
 from mcp_knowledge.adapters.parsers.packages import read_parts
 from mcp_knowledge.adapters.parsers.properties import package_properties
-from mcp_knowledge.adapters.parsers.slides import Comment, Slide, check_slide_count, described_pictures, presentation
+from mcp_knowledge.adapters.parsers.slides import Comment, Slide, check_slide_count, described_pictures, first_with_text
 from mcp_knowledge.adapters.parsers.slides_drawing import Drawing, shape_texts
 from mcp_knowledge.adapters.parsers.slides_styles import Template
 from mcp_knowledge.adapters.parsers.slides_text import body_text
@@ -22,15 +22,17 @@ _SLIDE_PART = re.compile(r"ppt/slides/slide(\d+)\.xml")
 def parse(source: Source) -> NormalizedDocument:
     """The presentation's document. Raises KnowledgeError with a document failure code."""
     parts = read_parts(source.data, _TEXT_PARTS, source.limits)
-    properties = package_properties(parts)
     package = Package(parts)
     reader = _Reader(package)
     names = reader.slide_names()
     check_slide_count(len(names), source)
-    document = presentation(source, reader.slides(names), properties)
-    if document.blocks:
-        return document
-    return presentation(source, reader.backgrounds(names), properties)
+    return first_with_text(
+        source,
+        package_properties(parts),
+        lambda: reader.slides(names),
+        lambda: reader.slides(names, keep_hidden=True),
+        lambda: reader.backgrounds(names),
+    )
 
 
 class _Reader:
@@ -54,14 +56,14 @@ class _Reader:
             raise KnowledgeError("DOCUMENT_MALFORMED")
         return [name for _, name in sorted(numbered)]
 
-    def slides(self, names: Iterable[str]) -> Iterator[Slide]:
+    def slides(self, names: Iterable[str], keep_hidden: bool = False) -> Iterator[Slide]:
         """The slides one by one. One that stands twice in the list has its text at the first place only."""
         read: set[str] = set()
         for number, name in enumerate(names, 1):
             slide = Slide(number)
             try:
                 if name not in read:
-                    self._read_slide(slide, name)
+                    self._read_slide(slide, name, keep_hidden)
             except KnowledgeError as error:
                 if error.code != "DOCUMENT_MALFORMED":
                     raise
@@ -88,9 +90,9 @@ class _Reader:
             slide.blocks.extend(described_pictures(descriptions))
             yield slide
 
-    def _read_slide(self, slide: Slide, name: str) -> None:
+    def _read_slide(self, slide: Slide, name: str, keep_hidden: bool) -> None:
         root = self._package.tree(name)
-        slide.is_hidden = root.get("show") in ("0", "false", "off")
+        slide.is_hidden = root.get("show") in ("0", "false", "off") and not keep_hidden
         if slide.is_hidden:
             return
         Drawing(self._package, name, self._template(name), slide).read(root)
