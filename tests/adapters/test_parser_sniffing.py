@@ -55,7 +55,7 @@ def test_text_that_only_mentions_a_header_stays_text() -> None:
         (b"", "a.pdf", "DOCUMENT_MALFORMED"),
         (package("readme.txt"), "a.docx", "DOCUMENT_MALFORMED"),
         (b"PK\x03\x04 no zip at all", "a.docx", "DOCUMENT_MALFORMED"),
-        (package("xl/workbook.xml"), "a.docx", "DOCUMENT_UNSUPPORTED_FORMAT"),
+        (package("xl/workbook.xml"), "a.docx", "DOCUMENT_MALFORMED"),
         (package("ppt/presentation.xml"), "a.docx", "DOCUMENT_MALFORMED"),
         (package(mimetype=b"application/epub+zip"), "a.docx", "DOCUMENT_UNSUPPORTED_FORMAT"),
         (b"text", "a.xyz", "DOCUMENT_UNSUPPORTED_FORMAT"),

@@ -20,6 +20,7 @@ from mcp_knowledge.adapters.parsers.sheets_model import (
 from mcp_knowledge.adapters.parsers.sheets_parts import Parts, feed_leniently
 from mcp_knowledge.adapters.parsers.sheets_styles import format_code
 from mcp_knowledge.adapters.parsers.xml_events import Handler, feed
+from mcp_knowledge.errors import KnowledgeError
 
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")  # ST_Xstring, 22.9.2.19
 _TRUE = frozenset({"1", "true", "on"})
@@ -31,6 +32,8 @@ def read_workbook(parts: Parts, budget: CellBudget) -> Workbook:
     main = parts.main()
     listing = _Listing()
     feed(parts.content(main), listing)
+    if not listing.found:
+        raise KnowledgeError("DOCUMENT_MALFORMED")
     strings = _Strings()
     styles = _Styles()
     for kind, handler in (("sharedStrings", strings), ("styles", styles)):
@@ -58,12 +61,15 @@ class _Listing(Handler):
     def __init__(self) -> None:
         self.shown: list[tuple[str, str]] = []
         self.epoch_1904 = False
+        self.found = False
 
     def start(self, name: str, attributes: Mapping[str, str], parser: expat.XMLParserType) -> None:
         if name == "workbookPr":
             self.epoch_1904 = attributes.get("date1904", "") in _TRUE
-        elif name == "sheet" and attributes.get("state", "visible") == "visible":
-            self.shown.append((attributes.get("name", ""), attributes.get("r:id", "")))
+        elif name == "sheet":
+            self.found = True
+            if attributes.get("state", "visible") == "visible":
+                self.shown.append((attributes.get("name", ""), attributes.get("r:id", "")))
 
 
 class _Text(Handler):

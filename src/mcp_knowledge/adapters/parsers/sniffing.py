@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from mcp_knowledge.adapters.parsers import ole
 from mcp_knowledge.adapters.parsers.registry import Format, Registry
+from mcp_knowledge.adapters.parsers.sheets_disguised import disguised_format
 from mcp_knowledge.adapters.parsers.source import Source
 from mcp_knowledge.errors import KnowledgeError
 
@@ -15,6 +16,7 @@ _PDF_HEADER_WINDOW = 1024  # readers accept a PDF header within the first kiloby
 _ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
 # A main part's folder tells the kind of an Office package; names are compared in lower case.
 _PACKAGES = {"word/": "docx", "xl/": "xlsx", "ppt/": "pptx"}
+_SPREADSHEETS = frozenset({"xls", "xlsx", "ods"})
 _MAX_LISTING_BYTES = 1024 * 1024
 _MAIN_PART = re.compile(
     rb"application/vnd\.[\w.-]*(word|excel|powerpoint|wordprocessingml|spreadsheetml|presentationml)"
@@ -50,9 +52,12 @@ def detect(source: Source, registry: Registry) -> Format:
     if signed is not None:
         return registry.named(signed)
     named = registry.for_extension(source.extension)
-    if named.binary:
+    if not named.binary:
+        return named
+    disguised = disguised_format(source.data) if named.name in _SPREADSHEETS else None
+    if disguised is None:
         raise KnowledgeError("DOCUMENT_MALFORMED")
-    return named
+    return registry.named(disguised)
 
 
 def _signed_format(data: bytes, extension: str) -> str | None:
