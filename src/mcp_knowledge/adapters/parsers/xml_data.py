@@ -15,6 +15,7 @@ _NOT_TOLD = frozenset(["schemaLocation", "noNamespaceSchemaLocation", "space", "
 _OF_THE_FORMAT = frozenset(["version", "lang"])  # on the outermost element
 _MARKUP = re.compile(r"<(?:p|br|div|a|ul|ol|li|b|i|strong|em|span|table|img|h[1-6]|blockquote)(?:\s[^<>]*)?/?>", re.I)
 _ENCODED_BYTES = re.compile(r"[A-Za-z0-9+/]{60}[A-Za-z0-9+/\s]{340,}=*\s*")
+_FEWEST_ENCODED = 400
 
 
 def leaves(root: Node) -> Iterator[Leaf]:
@@ -31,17 +32,18 @@ def leaves(root: Node) -> Iterator[Leaf]:
 
 def _container(node: Node, path: str, record: str, *, fixed: bool, top: bool = False) -> Iterator[Leaf]:
     start_tag_end = node.children[0].start
-    for name, value in _attributes(node).items():
+    for name, value in _attributes(node).items() if node.attributes else ():
         if not top or name not in _OF_THE_FORMAT:
             yield Leaf((0, record), f"{path}.{name}" if path else name, value, False, node.start, start_tag_end)
     if is_mixed(node):
-        yield from _text_leaf(node, path, record)
+        yield Leaf((0, record), path or node.name, readable(node.text()), False, node.start, node.end)
         return
-    counts = Counter(child.name for child in node.children if child.children)
+    children = [(child, bool(child.children)) for child in node.children]
+    counts = Counter(child.name for child, is_container in children if is_container)
     seen: Counter[str] = Counter()
-    for child in node.children:
+    for child, is_container in children:
         child_path = f"{path}.{child.name}" if path else child.name
-        if not child.children:
+        if not is_container:
             yield from _single(child, child_path, record)
             continue
         seen[child.name] += 1
@@ -54,23 +56,18 @@ def _container(node: Node, path: str, record: str, *, fixed: bool, top: bool = F
 
 def _single(node: Node, path: str, record: str) -> Iterator[Leaf]:
     """An element without elements inside."""
-    attributes = _attributes(node)
+    text = readable(node.text())
+    attributes = _attributes(node) if node.attributes else {}
     label = ", ".join(f"{name}={value}" for name, value in attributes.items())
-    has_text = bool(node.text().strip())
     if len(label) > _MAX_LABEL_CHARS:
         for name, value in attributes.items():
             yield Leaf((0, record), f"{path}.{name}", value, False, node.start, node.end)
-    elif label and not has_text:
+    elif label and not text:
         yield Leaf((0, record), path, label, False, node.start, node.end)
     elif label:
         path = f"{path}[{label}]"
-    if has_text:
-        yield from _text_leaf(node, path, record)
-
-
-def _text_leaf(node: Node, path: str, record: str) -> Iterator[Leaf]:
-    if text := readable(node.text()):
-        yield Leaf((0, record), path, text, not node.children, node.start, node.end)
+    if text:
+        yield Leaf((0, record), path, text, True, node.start, node.end)
 
 
 def _attributes(node: Node) -> dict[str, str]:
@@ -85,8 +82,10 @@ def is_mixed(node: Node) -> bool:
 
 def readable(text: str) -> str:
     """A value without the blanks around its lines, without the markup of HTML; nothing for encoded bytes."""
-    if _ENCODED_BYTES.fullmatch(text.strip()):
+    if text.isalnum() and len(text) < _FEWEST_ENCODED:
+        return text
+    if len(text) >= _FEWEST_ENCODED and _ENCODED_BYTES.fullmatch(text.strip()):
         return ""
-    if _MARKUP.search(text):
+    if "<" in text and _MARKUP.search(text):
         text = "\n".join(map(plain_text, fragment_blocks(text, NOWHERE)))
     return "\n".join(line for raw in text.split("\n") if (line := " ".join(raw.split())))

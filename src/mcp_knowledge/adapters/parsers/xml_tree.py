@@ -15,6 +15,7 @@ from mcp_knowledge.adapters.parsers.source import TextBudget
 from mcp_knowledge.errors import KnowledgeError
 
 _MAX_DEPTH = 200
+_MAX_ELEMENTS = 2_000_000  # some ten seconds of work
 _MAX_ENTITY_CHARS = 65_536  # of one entity with all that it refers to
 _MAX_ENTITY_DEPTH = 16
 _REFERENCE = re.compile(r"&([^#;&\s][^;&\s]*);")
@@ -40,7 +41,10 @@ class Node:
     @property
     def children(self) -> list["Node"]:
         """The elements directly inside."""
-        return [part for part in self.parts if isinstance(part, Node)]
+        parts = self.parts
+        if len(parts) < 2 and (not parts or isinstance(parts[0], str)):  # as nearly all elements of data
+            return []
+        return [part for part in parts if isinstance(part, Node)]
 
     def find(self, *names: str) -> Iterator["Node"]:
         """The elements of these names (of all, when none is given) anywhere inside, in reading order."""
@@ -53,6 +57,8 @@ class Node:
 
     def text(self) -> str:
         """All text inside, as it stands."""
+        if len(self.parts) == 1 and isinstance(self.parts[0], str):
+            return self.parts[0]
         pieces: list[str] = []
         stack: list[str | Node] = self.parts[::-1]
         while stack:
@@ -110,6 +116,7 @@ class _Builder:
         self._budget = TextBudget(max_text_bytes)
         self._offsets = _Offsets(data)
         self._stack: list[Node] = []
+        self._elements = 0
         self._entities: dict[str, str] = {}
         self._base = 0
 
@@ -134,19 +141,24 @@ class _Builder:
             parser.Parse(_WRAPPER.replace(b"<", b"</"), True)
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
-        if len(self._stack) >= _MAX_DEPTH:
+        self._elements += 1
+        if len(self._stack) >= _MAX_DEPTH or self._elements > _MAX_ELEMENTS:
             raise KnowledgeError("DOCUMENT_RESOURCE_LIMIT")
-        stated = {
+        if attributes:
+            attributes = self._stated(attributes)
+        node = Node(name.rpartition(":")[2], attributes, self._offsets.characters(self._at()))
+        if self._stack:
+            self._stack[-1].parts.append(node)
+        self._stack.append(node)
+
+    def _stated(self, attributes: dict[str, str]) -> dict[str, str]:
+        for value in attributes.values():
+            self._budget.take(value)
+        return {
             key.rpartition(":")[2]: value
             for key, value in attributes.items()
             if key != "xmlns" and not key.startswith("xmlns:")
         }
-        for value in stated.values():
-            self._budget.take(value)
-        node = Node(name.rpartition(":")[2], stated, self._offsets.characters(self._at()))
-        if self._stack:
-            self._stack[-1].parts.append(node)
-        self._stack.append(node)
 
     def _end(self, name: str) -> None:
         node = self._stack.pop()
