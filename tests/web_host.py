@@ -6,7 +6,7 @@ import datetime
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from cryptography import x509
@@ -15,6 +15,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from mcp_knowledge.adapters.fetcher import WebFetcher
+from mcp_knowledge.adapters.parsers.registry import mime_type_of
+from mcp_knowledge.domain.downloads import Formats
+from mcp_knowledge.services import Services
+from mcp_knowledge.services.urls import Urls
 from mcp_knowledge.settings import Settings
 
 Play = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[object]]
@@ -83,6 +87,13 @@ def fetcher(
         return ["127.0.0.1"] if names is None else names.get(host, [])
 
     return WebFetcher(settings, lambda: folder, resolve=resolve, judge=lambda number: number in public, tls=tls)
+
+
+def reaching_loopback(services: Services) -> Services:
+    """The same use cases, but the addresses that are fetched from lead to loopback."""
+    web = fetcher(services.settings, services.intake.upload_dir())
+    formats = Formats(services.intake.accepted_extensions, mime_type_of)
+    return replace(services, urls=Urls(web, services.intake, services.collections, formats))
 
 
 @dataclass(frozen=True)

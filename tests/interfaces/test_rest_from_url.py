@@ -1,5 +1,4 @@
 import asyncio
-import dataclasses
 import io
 import zipfile
 from collections.abc import AsyncIterator
@@ -9,12 +8,9 @@ import httpx2
 import pytest
 from front_door import FINISH_S, POLL_S, Server, wait_finished
 from rest_kit import API, assert_error, upload
-from web_host import WebHost, answer, fetcher, redirect, web_host
+from web_host import WebHost, answer, reaching_loopback, redirect, web_host
 
-from mcp_knowledge.adapters.parsers.registry import mime_type_of
 from mcp_knowledge.app import create_app
-from mcp_knowledge.domain.downloads import Formats
-from mcp_knowledge.services.urls import Urls
 from mcp_knowledge.settings import Settings, load_settings
 
 FROM_URL = f"{API}/documents/from-url"
@@ -42,14 +38,11 @@ async def web_client(settings: Settings) -> AsyncIterator[httpx2.AsyncClient]:
     """A client of the real application, with a fetcher for which loopback is the public internet."""
     app = create_app(settings)
     async with app.router.lifespan_context(app):
-        found = app.state.services
-        web = fetcher(settings, found.intake.upload_dir())
-        formats = Formats(found.intake.accepted_extensions, mime_type_of)
-        app.state.services = dataclasses.replace(found, urls=Urls(web, found.intake, found.collections, formats))
+        app.state.services = reaching_loopback(app.state.services)
         transport = httpx2.ASGITransport(app=app, raise_app_exceptions=False)
         async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
             yield client
-        assert not list(found.intake.upload_dir().iterdir())
+        assert not list(app.state.services.intake.upload_dir().iterdir())
 
 
 @pytest.fixture

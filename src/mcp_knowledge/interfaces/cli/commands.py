@@ -99,10 +99,24 @@ def serve(
     serve_app(create_app(settings), settings, announce)
 
 
+def _check_sources(values: list[str]) -> list[str]:
+    from mcp_knowledge.interfaces.cli.sources import is_url
+
+    for value in values:
+        if not is_url(value) and not Path(value).exists():
+            raise typer.BadParameter(f"Path '{value}' does not exist.")
+    return values
+
+
 @cli.command()
 def ingest(
     context: typer.Context,
-    paths: Annotated[list[Path], typer.Argument(help="Files, or folders to take all files from.", exists=True)],
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            help="Files, folders to take all files from, or addresses (https://…).", callback=_check_sources
+        ),
+    ],
     collection: Annotated[
         str | None, typer.Option(help="Name or id of the collection to put them in; a new name makes one.")
     ] = None,
@@ -110,20 +124,21 @@ def ingest(
     wait: Annotated[bool, typer.Option(help="Wait until every document is searchable or has failed.")] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Add files, folders and zip archives to the knowledge base.
+    """Add files, folders, zip archives and documents from the web to the knowledge base.
 
     Works with or without a running server. Files that were added before are recognised by their bytes
     and not added twice.
-    Every file that is passed over is named with the reason. Exit code 1 when a document or an archive failed.
+    Every file that is passed over is named with the reason. Exit code 1 when a document, an archive
+    or an address failed.
 
-    Example: mcp-knowledge ingest ~/Documents/contracts --collection Contracts
+    Example: mcp-knowledge ingest ~/Documents/contracts https://example.com/terms.pdf --collection Contracts
     """
-    from mcp_knowledge.interfaces.cli.ingest import ingest_paths
+    from mcp_knowledge.interfaces.cli.ingest import ingest_sources
 
     settings = settings_of(context)
     values = _json_object("--metadata", metadata) if metadata is not None else None
     report = with_services(
-        settings, lambda services: ingest_paths(services, paths, collection, values, wait=wait, quiet=as_json)
+        settings, lambda services: ingest_sources(services, sources, collection, values, wait=wait, quiet=as_json)
     )
     if as_json:
         output.print_json(report.to_json())

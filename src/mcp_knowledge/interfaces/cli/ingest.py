@@ -1,13 +1,7 @@
 """`ingest` and `reindex`: put work into the queue, see it through, and report every file by name."""
 
 import asyncio
-import hashlib
-import os
-import shutil
-import tempfile
-from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from pathlib import Path
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -15,54 +9,14 @@ from mcp_knowledge.domain.documents import Metadata
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.cli import output
 from mcp_knowledge.interfaces.cli.report import IngestReport, Skipped
+from mcp_knowledge.interfaces.cli.sources import FileSource, UrlSource, find_sources
 from mcp_knowledge.interfaces.cli.watch import Watch
 from mcp_knowledge.interfaces.serving import find_server
 from mcp_knowledge.services import Services
 from mcp_knowledge.services.archives import ArchiveReceipt
 from mcp_knowledge.services.background import Background
-from mcp_knowledge.services.library import StoredUpload
 
 _QUEUE_AHEAD = 256  # documents waiting for the worker while more files are read: some seconds of work
-
-
-def _files(paths: Iterable[Path], skipped: list[Skipped]) -> Iterator[tuple[Path, str]]:
-    """Every file with its path as the user will know it: below the folder that was named, else its own name."""
-    for path in paths:
-        if not path.is_dir():
-            yield path, path.name
-            continue
-        for folder, names, files in os.walk(path):
-            names[:] = sorted(name for name in names if not name.startswith("."))
-            for name in sorted(files):
-                file = Path(folder) / name
-                relative = file.relative_to(path).as_posix()
-                if name.startswith("."):
-                    skipped.append(Skipped(relative, "hidden file"))
-                elif file.is_symlink():
-                    skipped.append(Skipped(relative, "symbolic link"))
-                else:
-                    yield file, relative
-
-
-def _copy_for_upload(file: Path, folder: Path, max_bytes: int) -> StoredUpload:
-    """Copy a file into the upload folder while hashing it. Raises KnowledgeError or OSError."""
-    if not file.is_file():
-        raise KnowledgeError("INVALID_UPLOAD", "This is not a regular file.")
-    if file.stat().st_size > max_bytes:
-        raise KnowledgeError("PAYLOAD_TOO_LARGE")
-    handle, name = tempfile.mkstemp(dir=folder)
-    try:
-        with file.open("rb") as source, os.fdopen(handle, "wb") as target:
-            shutil.copyfileobj(source, target, 1 << 20)
-        with Path(name).open("rb") as copied:
-            digest = hashlib.file_digest(copied, "sha256").hexdigest()
-            size_bytes = os.fstat(copied.fileno()).st_size
-        if size_bytes == 0:
-            raise KnowledgeError("INVALID_UPLOAD", "This file is empty.")
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    return StoredUpload(Path(name), file.name, size_bytes, digest)
 
 
 async def _collection_id(services: Services, wanted: str | None) -> str | None:
@@ -111,28 +65,35 @@ async def _with_worker(services: Services, work: asyncio.Task[None], run_worker:
             await worker
 
 
-async def ingest_paths(
-    services: Services, paths: list[Path], collection: str | None, metadata: Metadata | None, *, wait: bool, quiet: bool
+async def ingest_sources(
+    services: Services,
+    arguments: list[str],
+    collection: str | None,
+    metadata: Metadata | None,
+    *,
+    wait: bool,
+    quiet: bool,
 ) -> IngestReport:
-    """Add files and folders.
+    """Add files, folders and documents from the web.
 
     Without a running server this process does the work; with one, its worker does, and this process only waits.
 
     Args:
+        arguments: paths and addresses.
         collection: name or id; a name that does not exist yet makes a collection.
         wait: False returns as soon as everything is in the queue (a server, or the next ingest, does the work).
         quiet: no progress bar.
     """
     report = IngestReport()
     collection_id = await _collection_id(services, collection)
-    files = list(_files(paths, report.skipped))
+    sources = list(find_sources(arguments, report.skipped))
     serving = find_server(services.settings.data_dir) is not None
     with _progress(quiet) as bar:
-        watch = Watch(services, report, bar, bar.add_task("Ingesting", total=len(files)))
+        watch = Watch(services, report, bar, bar.add_task("Ingesting", total=len(sources)))
 
         async def add_all() -> None:
-            for file, source_path in files:
-                if not await _add(services, file, source_path, collection_id, metadata, report, watch):
+            for source in sources:
+                if not await _add(services, source, collection_id, metadata, report, watch):
                     bar.advance(watch.task)
                 if wait and len(watch.pending) >= _QUEUE_AHEAD:
                     await watch.settle(_QUEUE_AHEAD // 2)
@@ -147,31 +108,23 @@ async def ingest_paths(
 
 async def _add(
     services: Services,
-    file: Path,
-    source_path: str,
+    source: FileSource | UrlSource,
     collection_id: str | None,
     metadata: Metadata | None,
     report: IngestReport,
     watch: Watch,
 ) -> bool:
-    """Queue one file; False when it was skipped or is there already."""
-    intake = services.intake
+    """Queue one source; False when it was skipped or is there already."""
     try:
-        intake.check_extension(file.name)
-        upload = await asyncio.to_thread(
-            _copy_for_upload, file, intake.upload_dir(), services.settings.max_upload_bytes
-        )
-        # An archive's place means something in the scanned folder only: elsewhere two may well have the same name.
-        place = None if intake.is_archive(file.name) else source_path
-        receipt = await intake.add(upload, collection_id, metadata, source_path=place)
+        receipt = await source.add(services, collection_id, metadata)
     except KnowledgeError as error:
-        report.skipped.append(Skipped(source_path, str(error)))
+        report.skipped.append(Skipped(source.name, str(error), asked_for=isinstance(source, UrlSource)))
         return False
     except OSError as error:
-        report.skipped.append(Skipped(source_path, f"cannot be read: {error.strerror}"))
+        report.skipped.append(Skipped(source.name, f"cannot be read: {error.strerror}"))
         return False
     if isinstance(receipt, ArchiveReceipt):
-        watch.archives[receipt.archive_id] = source_path
+        watch.archives[receipt.archive_id] = source.name
         return True
     if receipt.duplicate:
         report.duplicates.append(receipt.document_id)

@@ -12,10 +12,11 @@ from mcp_knowledge.interfaces.cli import output
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file that was not added, and why."""
+    """A file that was not added, and why. `asked_for`: it was named by itself, so that passing it over is a failure."""
 
     path: str
     reason: str
+    asked_for: bool = False
 
     def to_json(self) -> dict[str, str]:
         """The JSON shape."""
@@ -49,8 +50,9 @@ class IngestReport:
 
     @property
     def has_failures(self) -> bool:
-        """Whether a document or the import of an archive has failed."""
-        return bool(self.failed) or any(outcome.item.state == "failed" for outcome in self.archives)
+        """Whether a document, the import of an archive or the fetch of an address has failed."""
+        imports = any(outcome.item.state == "failed" for outcome in self.archives)
+        return bool(self.failed) or imports or any(item.asked_for for item in self.skipped)
 
     def to_json(self) -> dict[str, Any]:
         """The JSON shape for scripts."""
