@@ -115,7 +115,9 @@ class IndexVersions:
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """One version of a document's original. `versions` and `indexed_at_ms` are None until it was indexed once."""
+    """One version of a document's original. `versions` and `indexed_at_ms` are None until it was indexed once.
+    `replaces`: its document takes the place of another one when it is ready.
+    """
 
     id: str
     document_id: str
@@ -131,6 +133,7 @@ class Revision:
     created_at_ms: int
     indexed_at_ms: int | None
     current: bool
+    replaces: bool = False
 
 
 @dataclass(frozen=True, slots=True)

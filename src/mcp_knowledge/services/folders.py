@@ -147,7 +147,7 @@ class FolderScanner:
             force: remove documents whose files are gone (INGEST_DATA_PRUNE) however many they are.
         """
         status, _ = await self._scan(force, quiet_ns=0)
-        return status
+        return replace(status, passed_over=await self._folder.count_passed_over())
 
     async def status(self) -> ScanStatus:
         """The scan at work, or the last one."""
@@ -163,6 +163,10 @@ class FolderScanner:
         found = await self._folder.page(limit + 1, after_path, outcomes)
         items = found[:limit]
         return items, items[-1].path if len(found) > limit else None
+
+    async def waiting_work(self) -> int:
+        """Jobs and archives that are queued or under way."""
+        return await self._folder.waiting_jobs()
 
     # One scan
 

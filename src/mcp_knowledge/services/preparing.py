@@ -62,7 +62,7 @@ class Preparation:
         title = title or title_of(revision.original_filename)
         chunks = await self._chunks(parsed, title, revision.sha256, revision.size_bytes)
         known = {}
-        if revision.number > 1 or revision.indexed_at_ms is not None or work.job.attempt > 1:
+        if revision.number > 1 or revision.indexed_at_ms is not None or revision.replaces or work.job.attempt > 1:
             texts = [chunk.embedding_text for chunk in chunks]
             known = await self._store.reusable_vectors(work.job.document_id, texts, self._embedder.fingerprint)
         return Prepared(title, parsed.document, chunks, self._versions(parsed), known)

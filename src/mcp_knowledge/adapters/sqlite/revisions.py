@@ -10,7 +10,7 @@ from mcp_knowledge.ports import NewRevision
 _SELECT = """
     SELECT r.id, d.id, r.number, r.sha256, r.size_bytes, r.original_filename, r.mime_type, r.extension, r.blob_key,
            r.chunk_count, r.created_at_ms, r.indexed_at_ms, r.revision_no IS d.current_revision_no,
-           v.parser_name, v.parser_version, v.chunker_name, v.chunker_version,
+           d.replaces_no IS NOT NULL, v.parser_name, v.parser_version, v.chunker_name, v.chunker_version,
            v.embedding_model, v.embedding_dimensions, v.embedding_version
     FROM revisions r JOIN documents d ON d.document_no = r.document_no
     LEFT JOIN index_versions v ON v.version_no = r.version_no
@@ -19,8 +19,8 @@ _SELECT = """
 
 def _revision_from(row: Row) -> Revision:
     """A row of `_SELECT` as a revision: the fields stand in the same order."""
-    versions = None if row[13] is None else IndexVersions(*row[13:])
-    fields: Row = (*row[:3], row[3].hex(), *row[4:9], versions, *row[9:12], bool(row[12]))
+    versions = None if row[14] is None else IndexVersions(*row[14:])
+    fields: Row = (*row[:3], row[3].hex(), *row[4:9], versions, *row[9:12], bool(row[12]), bool(row[13]))
     return Revision(*fields)
 
 

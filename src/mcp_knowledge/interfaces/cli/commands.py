@@ -15,7 +15,7 @@ from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces import wire
 from mcp_knowledge.interfaces.cli import output
 from mcp_knowledge.services import Services
-from mcp_knowledge.settings import Settings, load_settings
+from mcp_knowledge.settings import Settings, SettingsError, load_settings
 
 T = TypeVar("T")
 cli = typer.Typer(
@@ -145,6 +145,36 @@ def ingest(
     else:
         report.print()
     raise typer.Exit(1 if report.has_failures else 0)
+
+
+@cli.command()
+def scan(
+    context: typer.Context,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force",
+            help="With INGEST_DATA_PRUNE, remove all documents whose files are gone, also more than a tenth of them.",
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Look through the folder of INGEST_DATA_DIR now.
+
+    Works with or without a running server. Only new and changed files are read. Every file that is passed over is
+    named with the reason. Exit code 1 when a file or document failed.
+    """
+    from mcp_knowledge.interfaces.cli.scan import scan_folder
+
+    settings = settings_of(context)
+    if settings.ingest_data_dir is None:
+        raise SettingsError(["INGEST_DATA_DIR: is not set; it names the folder to scan"])
+    report = with_services(settings, lambda services: scan_folder(services, force=force, quiet=as_json))
+    if as_json:
+        output.print_json(report.to_json())
+    else:
+        report.print()
+    raise typer.Exit(0 if report.ok else 1)
 
 
 @cli.command()

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import suppress
+from typing import Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -35,7 +36,8 @@ async def _collection_id(services: Services, wanted: str | None) -> str | None:
     return (await services.collections.create(wanted, None)).id
 
 
-def _progress(quiet: bool) -> Progress:
+def progress_bar(quiet: bool) -> Progress:
+    """Shown on a terminal only."""
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -47,7 +49,7 @@ def _progress(quiet: bool) -> Progress:
     )
 
 
-async def _with_worker(services: Services, work: asyncio.Task[None], run_worker: bool) -> None:
+async def with_worker(services: Services, work: asyncio.Task[Any], run_worker: bool) -> None:
     """See `work` through, with a worker in this process unless a server has one."""
     if not run_worker:
         await work
@@ -88,7 +90,7 @@ async def ingest_sources(
     collection_id = await _collection_id(services, collection)
     sources = list(find_sources(arguments, report.skipped))
     serving = find_server(services.settings.data_dir) is not None
-    with _progress(quiet) as bar:
+    with progress_bar(quiet) as bar:
         watch = Watch(services, report, bar, bar.add_task("Ingesting", total=len(sources)))
 
         async def add_all() -> None:
@@ -102,7 +104,7 @@ async def ingest_sources(
             else:
                 await watch.leave()
 
-        await _with_worker(services, asyncio.create_task(add_all()), run_worker=wait and not serving)
+        await with_worker(services, asyncio.create_task(add_all()), run_worker=wait and not serving)
     return report
 
 
@@ -136,7 +138,7 @@ async def _add(
 async def reindex_documents(services: Services, document_ids: list[str] | None, *, quiet: bool) -> IngestReport:
     """Queue documents (None: all of them) to be indexed again from their originals, and see it through."""
     report = IngestReport()
-    with _progress(quiet) as bar:
+    with progress_bar(quiet) as bar:
         watch = Watch(services, report, bar, bar.add_task("Reindexing", total=None))
 
         async def queue_all() -> None:
@@ -150,5 +152,5 @@ async def reindex_documents(services: Services, document_ids: list[str] | None, 
             await watch.settle(0)
 
         serving = find_server(services.settings.data_dir) is not None
-        await _with_worker(services, asyncio.create_task(queue_all()), run_worker=not serving)
+        await with_worker(services, asyncio.create_task(queue_all()), run_worker=not serving)
     return report
