@@ -220,6 +220,19 @@ def test_a_split_table_repeats_its_header_and_knows_its_rows() -> None:
     assert seen == [f"crate {number} | {number * 3}" for number in range(200)]
 
 
+def test_a_table_whose_range_leaves_its_header_out_knows_its_rows_too() -> None:
+    rows = tuple((f"crate {number}", str(number * 3)) for number in range(10, 210))
+    place = SourceLocation(sheet="Stock", cell_range="B54:C253")
+    next_row = 54
+    for chunk in chunks_of(Table(("item", "price"), rows, place)):
+        header, *lines = chunk.content.split("\n")
+        assert header == "item | price" and lines[0].startswith(f"crate {next_row - 44} ")
+        last_row = next_row + len(lines) - 1
+        assert chunk.location.cell_range == f"B{next_row}:C{last_row}"
+        next_row = last_row + 1
+    assert next_row == 254
+
+
 def test_a_table_too_wide_for_its_header_names_the_column_at_every_value() -> None:
     names = tuple(f"measurement column {number}" for number in range(60))
     rows = tuple(tuple(f"v{row}x{column}" for column in range(60)) for row in range(3))

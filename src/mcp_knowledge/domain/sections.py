@@ -338,7 +338,7 @@ def _render_list(block: ListBlock) -> tuple[Part, str] | None:
 def _render_table(block: Table, tokens: Tokens, header_limit: int) -> tuple[Part, str] | None:
     names = tuple(_cell(name) for name in block.headers or ())
     header = CELL_GAP.join(names).rstrip() if _visible("".join(names)) else ""
-    skipped = 0 if block.headers is None else 1
+    skipped = _header_rows(block)
     header_tokens = tokens.count_tokens([header])[0] if header else 0
     named = header_tokens > header_limit
     lines, rows = ([], []) if named or not header else ([header], [0])
@@ -359,6 +359,14 @@ def _render_table(block: Table, tokens: Tokens, header_limit: int) -> tuple[Part
     if named:
         header, header_tokens = "", 0
     return replace(part, char_start=None, header=header, header_tokens=header_tokens, rows=tuple(rows)), text
+
+
+def _header_rows(block: Table) -> int:
+    """How many rows of a table's cell range its header takes: none where the table goes on with an earlier header."""
+    if block.headers is None:
+        return 0
+    match = _CELL_RANGE.fullmatch(block.location.cell_range or "")
+    return max(0, int(match[4]) - int(match[2]) + 1 - len(block.rows)) if match else 1
 
 
 def _cell(text: str) -> str:

@@ -127,7 +127,7 @@ REGISTRY = Registry(
         Format(
             "html", "1", f"{_HERE}.html", {"html": "text/html", "htm": "text/html", "xhtml": "application/xhtml+xml"}
         ),
-        Format("csv", "1", f"{_HERE}.delimited", {"csv": "text/csv", "tsv": "text/tab-separated-values"}),
+        Format("csv", "2", f"{_HERE}.delimited", {"csv": "text/csv", "tsv": "text/tab-separated-values"}),
         Format("epub", "1", f"{_HERE}.epub", {"epub": "application/epub+zip"}, binary=True),
         Format("eml", "1", f"{_HERE}.mail", {"eml": "message/rfc822"}),
         Format("xml", "1", f"{_HERE}.xml_text", {"xml": "application/xml"}),
