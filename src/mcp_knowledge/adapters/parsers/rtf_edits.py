@@ -4,6 +4,7 @@ Hidden and deleted text, headers, footers, pictures and index entries go, commen
 character sets are put in words that anydoc knows.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,7 +13,7 @@ from typing import Any
 from mcp_knowledge.adapters.parsers.anydoc_blocks import COMMENT_MARK
 from mcp_knowledge.adapters.parsers.ole_properties import code_page_name
 from mcp_knowledge.adapters.parsers.properties import stated_properties
-from mcp_knowledge.adapters.parsers.rtf_tokens import TextCollector, Token, escaped, tokens
+from mcp_knowledge.adapters.parsers.rtf_tokens import TextCollector, Token, escaped, run_pattern, token_at
 
 _UNREAD = frozenset({
     "header", "headerl", "headerr", "headerf", "footer", "footerl", "footerr", "footerf", "pict", "objdata",
@@ -36,6 +37,10 @@ _CHARACTER_SETS = {"mac": 10000, "pc": 437, "pca": 850}
 _OLD_CODE_PAGES = frozenset({437, 850, 852, 10000})  # which anydoc reads as Windows-1252
 _MAX_DEPTH = 1_000
 _WINDOWS_LATIN = 1252
+_RUN = run_pattern(
+    sorted({*_UNREAD, *_CHARACTER_SETS, "info", "annotation", "atnauthor", "v", "deleted", "plain", "ansicpg"})
+)
+_ONLY_WORDS = re.compile(rb"(?:\\[a-zA-Z]++(?:-?\d++)?+ ?|[\r\n])*+")
 
 
 @dataclass(slots=True)
@@ -67,19 +72,43 @@ class RtfEditor:
 
     def edited(self) -> bytes:
         """The file without what is left out, up to the end of its outermost group."""
-        for token in tokens(self._data):
-            match token.kind:
-                case "open":
-                    self._open(token)
-                case "close":
-                    self._close(token)
-                    if not self._groups:
-                        break
-                case _ if self._groups:
-                    self._inside(token, self._groups[-1])
-            self._after_unicode = token.kind == "word" and token.name == "u"
+        at = 0
+        while at < len(self._data):
+            run = _RUN.match(self._data, at) if self._goes_by_runs() else None
+            if run:
+                self._run(run[0])
+                at = run.end()
+                continue
+            token = token_at(self._data, at)
+            at = token.end
+            self._take(token)
+            if token.kind == "close" and not self._groups:
+                break
         self.properties = stated_properties(self._stated)
         return b"".join(self._out)
+
+    def _take(self, token: Token) -> None:
+        match token.kind:
+            case "open":
+                self._open(token)
+            case "close":
+                self._close(token)
+            case _ if self._groups:
+                self._inside(token, self._groups[-1])
+        self._after_unicode = token.kind == "word" and token.name == "u"
+
+    def _goes_by_runs(self) -> bool:
+        """Whether everything up to the next interesting word is kept, or everything is dropped."""
+        if not self._groups or self._code_page in _OLD_CODE_PAGES:
+            return False
+        group = self._groups[-1]
+        return group.use == "drop" or (not group.use and (self._keep_hidden or not group.hidden))
+
+    def _run(self, run: bytes) -> None:
+        group = self._groups[-1]
+        if not group.use:
+            group.begun = group.begun or _ONLY_WORDS.fullmatch(run) is None
+            self._out.append(run)
 
     def _open(self, token: Token) -> None:
         around = self._groups[-1] if self._groups else _Group(0)

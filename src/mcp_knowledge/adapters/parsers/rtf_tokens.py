@@ -1,7 +1,7 @@
 """The tokens of an RTF file (RTF 1.9.1, "RTF Syntax"), and text out of them."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -37,29 +37,35 @@ class Token:
     raw: bytes = b""
 
 
-def tokens(data: bytes) -> Iterator[Token]:
-    """The file's tokens in order; they cover all of it."""
-    at = 0
-    while match := _TOKEN.match(data, at):
-        start, at = at, match.end()
-        word, number, code, symbol, brace, text = match.groups()
-        if word is not None:
-            name, value = word.decode("ascii"), int(number) if number else None
-            if name == "bin" and value and value > 0:
-                at = min(len(data), at + value)
-                yield Token("binary", start, at)
-            else:
-                yield Token("word", start, at, name, value)
-        elif code is not None:
-            yield Token("hex", start, at, raw=bytes([int(code, 16)]))
-        elif symbol is not None:
-            yield Token("symbol", start, at, symbol.decode("latin-1"))
-        elif brace is not None:
-            yield Token("open" if brace == b"{" else "close", start, at)
-        elif text is not None:
-            yield Token("text", start, at, raw=text)
-        else:
-            yield Token("blank", start, at)
+def token_at(data: bytes, start: int) -> Token:
+    """The token that begins at this place; tokens cover the whole file."""
+    match = _TOKEN.match(data, start)
+    if match is None:  # a byte that begins nothing
+        return Token("blank", start, start + 1)
+    end = match.end()
+    word, number, code, symbol, brace, text = match.groups()
+    if word is not None:
+        name, value = word.decode("ascii"), int(number) if number else None
+        if name == "bin" and value and value > 0:
+            return Token("binary", start, min(len(data), end + value))
+        return Token("word", start, end, name, value)
+    if code is not None:
+        return Token("hex", start, end, raw=bytes([int(code, 16)]))
+    if symbol is not None:
+        return Token("symbol", start, end, symbol.decode("latin-1"))
+    if brace is not None:
+        return Token("open" if brace == b"{" else "close", start, end)
+    return Token("blank", start, end) if text is None else Token("text", start, end, raw=text)
+
+
+def run_pattern(interesting: Iterable[str]) -> re.Pattern[bytes]:
+    """What matches text and control words up to the next brace or interesting word: most of a file, at one go."""
+    words = "|".join((*interesting, "bin")).encode("ascii")
+    return re.compile(
+        rb"(?:[^\\{}]++|\\'[0-9a-fA-F]{2}|\\[^a-zA-Z'*]|\\(?!(?:"
+        + words
+        + rb")(?![a-zA-Z]))[a-zA-Z]{1,32}(?![a-zA-Z]))++"
+    )
 
 
 class TextCollector:
