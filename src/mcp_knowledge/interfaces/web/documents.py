@@ -1,6 +1,7 @@
 """The list of documents, and one document with its passages."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -8,7 +9,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
-from mcp_knowledge.domain.documents import Document, DocumentStatus
+from mcp_knowledge.domain.documents import DocumentStatus
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.web import notices
 from mcp_knowledge.interfaces.web.templating import render
@@ -32,7 +33,7 @@ SORTS: dict[str, tuple[DocumentSort, bool]] = {  # name → field, descending
     "title": ("title", False),
     "largest": ("sizeBytes", True),
 }
-_AFTER = re.compile(r"(doc_[0-9a-z]{1,64})~(.{0,2000})", re.DOTALL)
+_AFTER = re.compile(r"((?:doc|arc)_[0-9a-z]{1,64})~(.{0,2000})", re.DOTALL)
 _LARGEST_INTEGER = 2**63 - 1
 
 router = APIRouter(include_in_schema=False)
@@ -81,15 +82,20 @@ def services_of(request: Request) -> Services:
     return services
 
 
-def _position(text: str, sort: str) -> Position | None:
-    """Where a page goes on, from its address. Raises INVALID_CURSOR."""
+def keyset_position(text: str, prefix: str, is_text: bool = False) -> Position | None:
+    """Where a page goes on, from its address, `<id>~<value>`. Raises INVALID_CURSOR.
+
+    Args:
+        prefix: of the ids.
+        is_text: whether the value is a text; else it is an integer.
+    """
     if not text:
         return None
     match = _AFTER.fullmatch(text)
-    if match is None:
+    if match is None or not text.startswith(f"{prefix}_"):
         raise KnowledgeError("INVALID_CURSOR")
     document_id, value = match.groups()
-    if sort == "title":
+    if is_text:
         return Position(value, document_id)
     if not (value.isascii() and value.isdecimal()) or len(value) > 19 or int(value) > _LARGEST_INTEGER:
         raise KnowledgeError("INVALID_CURSOR")
@@ -106,14 +112,14 @@ def list_view(request: Request) -> ListView:
         sort=sort,
         search=values.get("search", "").replace("\0", "").strip()[:500],
         collection_id=values.get("collection") or None,
-        after=_position(values.get("after", ""), sort),
+        after=keyset_position(values.get("after", ""), "doc", is_text=sort == "title"),
     )
 
 
-async def _collection_names(services: Services, documents: list[Document]) -> dict[str, str]:
-    wanted = {item.collection_id for item in documents if item.collection_id}
+async def collection_names(services: Services, collection_ids: Iterable[str | None]) -> dict[str, str]:
+    """The names of those that exist, by id."""
     names: dict[str, str] = {}
-    for collection_id in wanted:
+    for collection_id in {item for item in collection_ids if item}:
         try:
             names[collection_id] = (await services.collections.get(collection_id)).name
         except KnowledgeError:
@@ -138,10 +144,10 @@ async def documents_page(request: Request) -> HTMLResponse:
         view=view,
         items=items,
         counts=counts,
-        collections=await _collection_names(services, items),
+        collections=await collection_names(services, [item.collection_id for item in items]),
         next_address=after and view.address(after=f"{after.id}~{after.value}"),
         notice=notices.read(request),
-        accept=",".join(f".{item}" for item in sorted(services.library.accepted_extensions)),
+        accept=",".join(f".{item}" for item in sorted(services.intake.accepted_extensions)),
         max_bytes=services.settings.max_upload_bytes,
         stages=STAGES,
     )
@@ -175,7 +181,7 @@ async def document_page(request: Request, document_id: str) -> HTMLResponse:
         document=document,
         revision=next((item for item in revisions if item.current), revisions[0] if revisions else None),
         revisions=revisions,
-        collections=await _collection_names(services, [document]),
+        collections=await collection_names(services, [document.collection_id]),
         chunks=chunks,
         wanted=wanted,
         previous_from=max(1, first + 1 - PAGE_PASSAGES) if first else None,

@@ -29,6 +29,13 @@ NEXT_STEPS = {
     "PAYLOAD_TOO_LARGE": "Split it into smaller files, or raise MAX_UPLOAD_BYTES in the settings.",
     "INGESTION_TIMEOUT": "Try again; if it happens twice, split the file.",
     "INGESTION_FAILED": "Try again; the log says more.",
+    "ARCHIVE_TOO_LARGE": "Split it into smaller archives, or raise the limits in the settings.",
+    "ARCHIVE_MALFORMED": "It may be damaged, or not a ZIP. Pack it again, then upload that.",
+    "ARCHIVE_ENCRYPTED": "Pack it again without a password, then upload that.",
+    "ARCHIVE_ENTRY_UNSAFE": "If you need it, upload it on its own.",
+    "SSRF_BLOCKED": "Download the file yourself, then upload it.",
+    "URL_FETCH_FAILED": "Check the address in your browser. If it opens there, download the file and upload it.",
+    "URL_FETCH_TIMEOUT": "Try again later, or download the file yourself and upload it.",
     "INVALID_UPLOAD": "The file is empty or did not arrive whole. Choose it again.",
 }
 

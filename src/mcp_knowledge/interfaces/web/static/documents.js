@@ -9,10 +9,12 @@ const say = (text) => (announce.textContent = text);
 const uploads = startUploads({ arrived: refresh, say });
 
 follow({
-  changed(item) {
-    uploads.documentChanged(item);
-    return true;
+  changed(item, kind) {
+    if (kind === "archive") uploads.archiveChanged(item);
+    else uploads.documentChanged(item);
+    return kind === "document";
   },
+  kinds: ["document", "archive"],
   missed: uploads.catchUp,
 });
 

@@ -12,6 +12,7 @@ function element(name, className, text = "") {
 export class FileUpload {
   kind = "waiting"; // waiting, sending, working, ready, known, failed
   documentId = null;
+  archiveId = null; // of an archive, which becomes documents of its own
 
   // `stages`: what each stage of ingestion is called.
   constructor(file, stages) {
@@ -66,13 +67,16 @@ export class FileUpload {
   }
 
   answered(status, body) {
-    if (status >= 400 || !body?.id) {
+    if (status >= 400 || !(body?.id || body?.archiveId)) {
       this.fail("Not added", body?.error?.message ?? "The service did not accept this file. Try again.");
       return;
     }
     this.documentId = body.id;
+    this.archiveId = body.archiveId;
     const link = element("a", "", this.file.name);
-    link.href = `/documents/${encodeURIComponent(body.id)}`;
+    link.href = body.archiveId
+      ? `/imports/${encodeURIComponent(body.archiveId)}`
+      : `/documents/${encodeURIComponent(body.id)}`;
     this.name.replaceChildren(link);
     if (body.duplicate) this.tell("known", "You have it already", 1);
     else this.tell("working", this.stages.queued);
@@ -89,5 +93,16 @@ export class FileUpload {
       const counted = total > 1;
       this.tell("working", this.stages[stage] + (counted ? ` ${done} of ${total}` : ""), counted ? done / total : null);
     }
+  }
+
+  // Takes over the archive's state, in the shape of the REST API.
+  archiveChanged({ state, counts, fileCount, error }) {
+    if (this.finished) return;
+    if (state === "failed") this.fail("Failed", (error ?? "").replace(/^[A-Z_]+: /, ""));
+    else if (state.startsWith("completed")) {
+      const others = counts.examined - counts.extracted;
+      this.tell("ready", `Unpacked: ${counts.extracted} added${others ? `, ${others} passed over` : ""}`, 1);
+    } else if (fileCount) this.tell("working", `Unpacking ${counts.examined} of ${fileCount}`, counts.examined / fileCount);
+    else this.tell("working", state === "queued" ? this.stages.queued : "Unpacking");
   }
 }

@@ -24,6 +24,7 @@ function adoptRows(old, fresh) {
     const former = known.get(row.id);
     if (former && sources.get(former) === sources.get(row)) return former;
     row.classList.toggle("fresh", !former);
+    if (former?.querySelector("details[open]")) row.querySelector("details")?.setAttribute("open", "");
     return row;
   });
   old.replaceChildren(...rows);
@@ -87,19 +88,22 @@ export function refresh() {
 }
 
 // Follows the service's events while the page is in view.
-//   changed(item): a document changed; true when this page shows it.
+//   changed(item, kind): a thing of one of the kinds changed; true when this page shows it.
 //   missed(): events may have been missed.
-export function follow({ changed, missed = () => {} }) {
+//   kinds: of events; see the REST reference.
+export function follow({ changed, missed = () => {}, kinds = ["document"] }) {
   let source = null;
   let lastHeard = Date.now();
 
   const open = () => {
     source?.close();
     source = new EventSource(EVENTS);
-    source.addEventListener("document", (event) => {
-      lastHeard = Date.now();
-      if (changed(JSON.parse(event.data))) refresh();
-    });
+    for (const kind of kinds) {
+      source.addEventListener(kind, (event) => {
+        lastHeard = Date.now();
+        if (changed(JSON.parse(event.data), kind)) refresh();
+      });
+    }
   };
   const catchUp = () => {
     missed();

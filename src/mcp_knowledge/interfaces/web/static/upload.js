@@ -24,7 +24,7 @@ export function startUploads({ arrived, say }) {
   const tray = document.getElementById("tray");
   const maxBytes = Number(form.dataset.maxBytes);
   const stages = JSON.parse(form.dataset.stages);
-  const early = new Map(); // documents that changed before their upload was answered
+  const early = new Map(); // documents and archives that changed before their upload was answered
   let uploads = [];
   let sending = 0;
 
@@ -43,6 +43,7 @@ export function startUploads({ arrived, say }) {
       next.send().then(() => {
         sending -= 1;
         if (early.has(next.documentId)) next.documentChanged(early.get(next.documentId));
+        if (early.has(next.archiveId)) next.archiveChanged(early.get(next.archiveId));
         if (!sending) early.clear();
         arrived();
         pump();
@@ -93,8 +94,20 @@ export function startUploads({ arrived, say }) {
       upload.documentChanged(item);
       show();
     },
+    archiveChanged(item) {
+      if (sending) early.set(item.id, item);
+      const upload = uploads.find((one) => one.archiveId && one.archiveId === item.id);
+      if (!upload) return;
+      upload.archiveChanged(item);
+      show();
+    },
     async catchUp() {
       for (const upload of uploads.filter((one) => one.kind === "working")) {
+        if (upload.archiveId) {
+          const response = await fetch(`/api/v1/archives/${encodeURIComponent(upload.archiveId)}`).catch(() => null);
+          if (response?.ok) upload.archiveChanged(await response.json());
+          continue;
+        }
         const response = await fetch(`/api/v1/documents/${encodeURIComponent(upload.documentId)}`).catch(() => null);
         if (response?.ok) upload.documentChanged(await response.json());
         else if (response?.status === 404) upload.documentChanged({ status: "deleting" });
