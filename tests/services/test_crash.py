@@ -1,18 +1,22 @@
 """Killing the server and its parsers at random moments: nothing accepted is lost, doubled or half visible."""
 
-import os
 import random
 import signal
 import threading
-import time
-from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
-import apsw
 import httpx2
 import psutil
 import pytest
+from crash_kit import (
+    all_documents,
+    assert_the_file_is_whole,
+    finished,
+    keys_in,
+    keys_on_disk,
+    make_old,
+    no_active_jobs,
+)
 from front_door import Server, wait_until
 
 pytestmark = pytest.mark.slow
@@ -92,16 +96,6 @@ def markers_in(contents: list[str]) -> set[str]:
     return {word for content in contents for word in content.split() if word.startswith("MARK-")}
 
 
-def all_documents(server: Server) -> Iterator[dict[str, object]]:
-    cursor = ""
-    while True:
-        page = server.request("GET", f"/api/v1/documents?limit=100{cursor}").json()
-        yield from page["items"]
-        if page["nextCursor"] is None:
-            return
-        cursor = f"&cursor={page['nextCursor']}"
-
-
 def assert_nothing_is_half_visible(server: Server, uploads: Uploads) -> None:
     """A visible document shows all the paragraphs of one of its revisions, and none of another."""
     for document in list(all_documents(server))[:60]:
@@ -110,17 +104,6 @@ def assert_nothing_is_half_visible(server: Server, uploads: Uploads) -> None:
         assert len(shown) in (0, PARAGRAPHS)
         if document["status"] == "ready":
             assert shown or document["id"] in uploads.maybe_deleted
-
-
-def finished(server: Server) -> bool:
-    return all(item["status"] in ("ready", "failed") and item["progress"] is None for item in all_documents(server))
-
-
-def no_deletes_left(server: Server) -> bool:
-    jobs = [
-        server.request("GET", f"/api/v1/jobs?status={status}").json() for status in ("queued", "running", "retrying")
-    ]
-    return not any(page["items"] for page in jobs)
 
 
 def test_kills_at_random_moments_lose_double_and_half_show_nothing(tmp_path: Path) -> None:
@@ -144,7 +127,7 @@ def test_kills_at_random_moments_lose_double_and_half_show_nothing(tmp_path: Pat
 
     server.start()
     try:
-        wait_until(lambda: finished(server) and no_deletes_left(server), LAST_FINISH_S, "all documents to be ready")
+        wait_until(lambda: finished(server) and no_active_jobs(server), LAST_FINISH_S, "all documents to be ready")
         assert_everything_is_there_once(server, uploads)
     finally:
         server.stop()
@@ -181,43 +164,3 @@ def assert_everything_is_there_once(server: Server, uploads: Uploads) -> None:
             assert len({hit["chunkId"] for hit in hits}) == len(hits)
     hashes = [document["sha256"] for document in documents.values()]
     assert len(set(hashes)) == len(hashes)
-
-
-def assert_the_file_is_whole(path: Path) -> None:
-    with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as database:
-
-        def value(sql: str) -> int:
-            return int(next(database.execute(sql))[0])
-
-        assert list(database.execute("PRAGMA integrity_check")) == [("ok",)]
-        assert list(database.execute("PRAGMA foreign_key_check")) == []
-        chunks = value("SELECT count(*) FROM chunks")
-        assert chunks > 0
-        assert value("SELECT count(*) FROM chunk_vectors") == chunks
-        assert value("SELECT count(*) FROM chunks JOIN chunk_vectors USING (chunk_no)") == chunks
-        current = "chunks c JOIN documents d ON d.document_no = c.document_no AND d.current_revision_no = c.revision_no"
-        assert value(f"SELECT count(*) FROM {current} WHERE d.searchable = 1") == chunks
-        assert value("SELECT sum(chunk_count) FROM documents WHERE status = 'ready'") == chunks
-        assert {row[0] for row in database.execute("SELECT rowid FROM chunk_fts")} == {
-            row[0] for row in database.execute("SELECT chunk_no FROM chunks")
-        }
-        stale = "NOT IN (SELECT current_revision_no FROM documents WHERE current_revision_no IS NOT NULL)"
-        for table in ("revision_blocks", "revision_heads"):
-            assert value(f"SELECT count(*) FROM {table} WHERE revision_no {stale}") == 0
-        assert value("SELECT count(*) FROM jobs WHERE status IN ('queued', 'running', 'retrying')") == 0
-
-
-def make_old(folder: Path) -> None:
-    an_hour_ago = time.time() - 3600
-    for path in folder.rglob("*"):
-        os.utime(path, (an_hour_ago, an_hour_ago))
-
-
-def keys_on_disk(data_dir: Path) -> set[str]:
-    root = data_dir / "documents"
-    return {path.relative_to(root).as_posix() for path in (root / "originals").rglob("*") if path.is_file()}
-
-
-def keys_in(path: Path) -> set[str]:
-    with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as database:
-        return {str(row[0]) for row in database.execute("SELECT blob_key FROM revisions")}
