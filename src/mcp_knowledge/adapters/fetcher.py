@@ -126,7 +126,7 @@ class WebFetcher:
             except (OSError, UnicodeError):
                 found = []
         if not found:
-            raise _failed("There is no host of this name.")
+            raise _failed("The name of this host could not be looked up.")
         if not all(self._judge(number) for number in found):
             raise KnowledgeError("SSRF_BLOCKED")
         return found[:_MOST_ADDRESSES]
