@@ -1,8 +1,10 @@
 """A workbook as its readers find it: cells at their exact places, before they become tables."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import NamedTuple
 
 from mcp_knowledge.adapters.parsers.grids import column_name
@@ -88,6 +90,36 @@ class Sheet:
         self.rows.setdefault(row, {})[column] = cell
 
 
+class Spans:
+    """Numbers of rows or columns, as spans from a first to a last one."""
+
+    def __init__(self, spans: Iterable[tuple[int, int]]) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        for first, last in sorted(spans):
+            if self._ends and first <= self._ends[-1] + 1:
+                self._ends[-1] = max(self._ends[-1], last)
+            else:
+                self._starts.append(first)
+                self._ends.append(last)
+        lengths = (last - first + 1 for first, last in zip(self._starts, self._ends, strict=True))
+        self._before = [0, *accumulate(lengths)]
+
+    def __contains__(self, number: int) -> bool:
+        at = bisect_right(self._starts, number)
+        return at > 0 and number <= self._ends[at - 1]
+
+    def between(self, first: int, last: int) -> int:
+        """How many numbers of the spans are greater than `first` and less than `last`."""
+        return max(0, self._up_to(last - 1) - self._up_to(first))
+
+    def _up_to(self, number: int) -> int:
+        at = bisect_right(self._starts, number)
+        if at == 0:
+            return 0
+        return self._before[at - 1] + min(number, self._ends[at - 1]) - self._starts[at - 1] + 1
+
+
 class Filters:
     """Tells rows that are hidden on purpose from those that a filter leaves out."""
 
@@ -95,7 +127,7 @@ class Filters:
         self._sheet = sheet
         self._rows: list[int] = []
         self._last: Range | None = None
-        self._active: list[Range] = []
+        self._active: set[Range] = set()
 
     def add(self, area: Range | None) -> None:
         """A filter over a range, whose first row holds the column names."""
@@ -106,7 +138,7 @@ class Filters:
     def activate(self) -> None:
         """The filter added last has a condition, so that it may leave out rows."""
         if self._last is not None:
-            self._active.append(self._last)
+            self._active.add(self._last)
 
     def hide(self, row: int) -> None:
         """A row that is not shown."""
@@ -114,9 +146,8 @@ class Filters:
 
     def finish(self) -> None:
         """Give the sheet its hidden rows, when all rows and filters are known."""
-        self._sheet.hidden_rows += [
-            (row, row) for row in self._rows if not any(area.top < row <= area.bottom for area in self._active)
-        ]
+        filtered = Spans((area.top + 1, area.bottom) for area in self._active)
+        self._sheet.hidden_rows += [(row, row) for row in self._rows if row not in filtered]
 
 
 @dataclass(slots=True)
@@ -162,8 +193,3 @@ def range_of(reference: str) -> Range | None:
     if start is None or end is None:
         return None
     return Range(min(start[0], end[0]), min(start[1], end[1]), max(start[0], end[0]), max(start[1], end[1]))
-
-
-def within(number: int, spans: Iterable[tuple[int, int]]) -> bool:
-    """Whether a row or column lies in one of the spans."""
-    return any(first <= number <= last for first, last in spans)

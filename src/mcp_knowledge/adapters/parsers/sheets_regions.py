@@ -1,11 +1,12 @@
 """Where the tables of a sheet are: it is cut at blank rows, and at blank columns between tables side by side."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from mcp_knowledge.adapters.parsers.sheets_grid import Grid
 from mcp_knowledge.adapters.parsers.sheets_model import Range
 
+_MAX_SIDE_BY_SIDE = 50  # runs of columns; with more, the cells are scattered
 _WIDE_GAP = 2  # blank columns that no table has inside
 
 
@@ -36,14 +37,18 @@ def find_regions(grid: Grid, headers: list[Range]) -> Iterator[Region]:
     if not grid.rows:
         return
     left, right = min(map(min, grid.rows.values())), max(map(max, grid.rows.values()))
+    named: dict[int, list[Range]] = {}
+    for header in headers:
+        named.setdefault(header.top, []).append(header)
     for region in _cut(grid, list(grid.rows), left, right):
-        yield from _cut_at_headers(region, headers)
+        yield from _cut_at_headers(region, named)
 
 
 def _cut(grid: Grid, rows: list[int], left: int, right: int) -> Iterator[Region]:
     for band in _runs(rows, grid.row_gap):
         columns = sorted({column for number in band for column in grid.rows[number] if left <= column <= right})
-        parts = _side_by_side(grid, band, _runs(columns, grid.column_gap))
+        runs = _runs(columns, grid.column_gap)
+        parts = _side_by_side(grid, band, runs) if len(runs) <= _MAX_SIDE_BY_SIDE else [(left, right)]
         if len(parts) == 1:
             yield Region(band, columns[0], columns[-1])
             continue
@@ -116,8 +121,12 @@ def _same_names(grid: Grid, row: int, before: tuple[int, int], after: tuple[int,
     return bool(names[0] & names[1])
 
 
-def _cut_at_headers(region: Region, headers: list[Range]) -> Iterator[Region]:
-    starts = {header.top for header in headers if header.left <= region.right and header.right >= region.left}
+def _cut_at_headers(region: Region, headers: Mapping[int, list[Range]]) -> Iterator[Region]:
+    starts = {
+        number
+        for number in (region.rows if headers else ())
+        if any(area.left <= region.right and area.right >= region.left for area in headers.get(number, ()))
+    }
     rows: list[int] = []
     for number in region.rows:
         if number in starts and rows:

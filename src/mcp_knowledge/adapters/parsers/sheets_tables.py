@@ -14,7 +14,7 @@ from mcp_knowledge.domain.blocks import Block, Heading, Paragraph, SourceLocatio
 
 _MAX_TITLE_CHARS = 120
 _SPARSE = 8  # a region with fewer filled cells than one in eight is no table
-_SMALL_REGION = 10_000
+_SMALL_REGION = 100  # cells: its blank ones do no harm
 _SENTENCE_ENDS = (".", "!", "?", ":", ";", ",", "。")
 
 
@@ -41,24 +41,28 @@ class _SheetBlocks:
         self._sheet = sheet
         self._grid = Grid(sheet, texts)
         self._names: _Names | None = None
-        self._covered: list[Range] = []
 
     def blocks(self) -> list[Block]:
         """Name, then the regions, each followed by its comments, then what hangs elsewhere."""
         regions = list(find_regions(self._grid, self._sheet.headers))
-        comments = [note for note in self._sheet.notes if self._grid.shows(note.where.top, note.where.left)]
+        notes: dict[int, list[Note]] = {}
+        for note in sorted(self._sheet.notes):
+            if self._grid.shows(note.where.top, note.where.left):
+                notes.setdefault(note.where.top, []).append(note)
         result: list[Block] = []
         for index, region in enumerate(regions):
             below = regions[index + 1] if index + 1 < len(regions) else None
             result += self._region(region, below)
-            area = region.range
-            inside = [note for note in comments if note.label and area.holds(note.where.top, note.where.left)]
-            comments = [note for note in comments if note not in inside]
-            result += map(self._note, sorted(inside))
-        result += map(self._note, sorted(comments))
+            for number in filter(notes.__contains__, region.rows):
+                inside = [
+                    note for note in notes[number] if note.label and region.left <= note.where.left <= region.right
+                ]
+                result += map(self._note, inside)
+                notes[number] = [note for note in notes[number] if note not in inside]
+        result += [self._note(note) for row in notes.values() for note in row]
         if not result:
             return []
-        ranges = [region.range for region in regions] + [note.where for note in self._sheet.notes]
+        ranges = [region.range for region in regions] + [note.where for row in notes.values() for note in row]
         return [sheet_heading(self._sheet, _cover(ranges)), *result]
 
     def _place(self, area: Range) -> SourceLocation:
