@@ -8,7 +8,18 @@ from typing import cast
 import pytest
 from contract_kit import DIMENSIONS, FINGERPRINT, Backend, Clock
 
-from mcp_knowledge.adapters.sqlite import collections, documents, figures, indexing, job_rows, jobs, revisions
+from mcp_knowledge.adapters.sqlite import (
+    archive_rows,
+    archives,
+    collections,
+    documents,
+    figures,
+    indexing,
+    job_rows,
+    jobs,
+    revisions,
+)
+from mcp_knowledge.adapters.sqlite.archives import SqliteArchiveStore
 from mcp_knowledge.adapters.sqlite.connection import Database
 from mcp_knowledge.adapters.sqlite.drivers import DriverName
 from mcp_knowledge.adapters.sqlite.jobs import SqliteJobQueue
@@ -18,7 +29,7 @@ from mcp_knowledge.adapters.sqlite.vectors import SqliteVectorIndex
 from mcp_knowledge.domain.documents import now_ms
 
 BACK_ENDS = ("sqlite", "libsql")
-_TELLING_THE_TIME = (collections, documents, figures, indexing, job_rows, jobs, revisions)
+_TELLING_THE_TIME = (archive_rows, archives, collections, documents, figures, indexing, job_rows, jobs, revisions)
 
 
 @asynccontextmanager
@@ -33,6 +44,7 @@ async def opened(name: str, path: Path, clock: Clock) -> AsyncIterator[Backend]:
             SqliteJobQueue(database),
             SqliteLexicalIndex(database),
             SqliteVectorIndex(database, DIMENSIONS, lambda: FINGERPRINT),
+            SqliteArchiveStore(database),
             clock,
             path,
         )

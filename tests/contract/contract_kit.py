@@ -11,6 +11,7 @@ import numpy as np
 from mcp_knowledge.domain.blocks import Heading, NormalizedDocument, Paragraph, SourceLocation
 from mcp_knowledge.domain.documents import Chunk, Document, IndexVersions, Job, Metadata, new_id
 from mcp_knowledge.ports import (
+    ArchiveStore,
     IndexedRevision,
     JobQueue,
     LexicalIndex,
@@ -36,6 +37,7 @@ class Backend:
     queue: JobQueue
     lexical: LexicalIndex
     vectors: VectorIndex
+    archives: ArchiveStore
     clock: "Clock"
     path: Path
 
