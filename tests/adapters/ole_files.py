@@ -1,46 +1,56 @@
-"""OLE compound files made in code (MS-CFB, version 3)."""
+"""OLE compound files made in code (MS-CFB, version 3): small streams and storages, enough for the readers' tests."""
 
 import struct
 from collections.abc import Mapping
 
-_SECTOR_BYTES = 512
-_MIN_STREAM_BYTES = 4096  # shorter streams would need the small sectors of another stream
+_SECTOR = 512
 _FREE, _END, _FAT = 0xFFFFFFFF, 0xFFFFFFFE, 0xFFFFFFFD
-_ROOT, _STREAM = 5, 2
+_MIN_STREAM = 4096  # smaller streams would belong into the mini stream: they are filled up
 
 
 def make_ole(streams: Mapping[str, bytes]) -> bytes:
-    """A file with these streams in its root; those below 4096 bytes get zeros at their end."""
-    padded = {name: data.ljust(_MIN_STREAM_BYTES, b"\0") for name, data in streams.items()}
-    directory_sectors = -(-(len(padded) + 1) // 4)
-    table = [*range(1, directory_sectors), _END]
-    entries = [_entry("Root Entry", _ROOT, _END, 0, child=1 if padded else _FREE)]
-    body = b""
-    for index, (name, data) in enumerate(padded.items(), 1):
-        count = -(-len(data) // _SECTOR_BYTES)
-        first = len(table)
-        table += [*range(first + 1, first + count), _END]
-        # The streams form a chain of right siblings: not balanced, but every reader walks it.
-        sibling = index + 1 if index < len(padded) else _FREE
-        entries.append(_entry(name, _STREAM, first, len(data), right=sibling))
-        body += data.ljust(count * _SECTOR_BYTES, b"\0")
-    fat_sectors = 1
-    while (len(table) + fat_sectors) * 4 > fat_sectors * _SECTOR_BYTES:
-        fat_sectors += 1
-    fat_at = len(table)
-    table += [_FAT] * fat_sectors
-    fat = struct.pack(f"<{len(table)}I", *table).ljust(fat_sectors * _SECTOR_BYTES, b"\xff")
-    listing = b"".join(entries).ljust(directory_sectors * _SECTOR_BYTES, b"\0")
-    return _header(fat_at, fat_sectors) + listing + body + fat
+    """A file with these streams at its root, filled up with zero bytes; `storage/name` stands in a storage."""
+    sectors: list[bytes] = []
+    fat: list[int] = []
+
+    def chain(data: bytes) -> int:
+        first = len(sectors)
+        pieces = [data[at : at + _SECTOR].ljust(_SECTOR, b"\0") for at in range(0, len(data), _SECTOR)]
+        for index, piece in enumerate(pieces):
+            sectors.append(piece)
+            fat.append(len(sectors) if index < len(pieces) - 1 else _END)
+        return first
+
+    storages = sorted({path.partition("/")[0] for path in streams if "/" in path})
+    entries: list[tuple[str, int, int, int, int, int]] = []  # name, type, right sibling, child, start, size
+    roots = [path for path in streams if "/" not in path] + storages
+    number = {path: index for index, path in enumerate(roots, 1)}
+    inner = {storage: [path for path in streams if path.startswith(storage + "/")] for storage in storages}
+    for path in (path for storage in storages for path in inner[storage]):
+        number[path] = len(number) + 1
+    entries.append(("Root Entry", 5, _FREE, 1 if roots else _FREE, _END, 0))
+    for siblings in (roots, *(inner[storage] for storage in storages)):
+        for path, following in zip(siblings, [*siblings[1:], None], strict=True):
+            right = number[following] if following else _FREE
+            name = path.rpartition("/")[2]
+            if path in storages:
+                entries.append((name, 1, right, number[inner[path][0]], 0, 0))
+            else:
+                data = streams[path].ljust(_MIN_STREAM, b"\0")
+                entries.append((name, 2, right, _FREE, chain(data), len(data)))
+    directory = chain(b"".join(_entry(*entry) for entry in entries))
+    fat_sector = len(sectors)
+    fat += [_FAT] + [_FREE] * (_SECTOR // 4 - len(fat) - 1)
+    assert len(fat) == _SECTOR // 4, "too large for one sector of allocation table"
+    header = struct.pack(
+        "<8s16xHHHHH6xIIIIIIIIII",
+        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", 0x3E, 3, 0xFFFE, 9, 6, 0, 1, directory, 0, _MIN_STREAM, _END, 0, _END, 0,
+        fat_sector,
+    )  # fmt: skip
+    header += b"\xff" * (_SECTOR - len(header))
+    return header + b"".join(sectors) + struct.pack(f"<{len(fat)}I", *fat)
 
 
-def _entry(name: str, kind: int, first: int, size: int, right: int = _FREE, child: int = _FREE) -> bytes:
-    text = name.encode("utf-16-le") + b"\0\0"
-    head = struct.pack("<64sHBBIII", text, len(text), kind, 1, _FREE, right, child)
-    return head + bytes(36) + struct.pack("<IQ", first, size)
-
-
-def _header(fat_at: int, fat_sectors: int) -> bytes:
-    head = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(16) + struct.pack("<HHHHH6x", 0x3E, 3, 0xFFFE, 9, 6)
-    head += struct.pack("<IIIIIIIII", 0, fat_sectors, 0, 0, _MIN_STREAM_BYTES, _END, 0, _END, 0)
-    return head + struct.pack("<109I", *(*range(fat_at, fat_at + fat_sectors), *[_FREE] * (109 - fat_sectors)))
+def _entry(name: str, kind: int, right: int, child: int, start: int, size: int) -> bytes:
+    encoded = name.encode("utf-16-le") + b"\0\0"
+    return struct.pack("<64sHBBIII16xI16xIII", encoded, len(encoded), kind, 1, _FREE, right, child, 0, start, size, 0)

@@ -43,6 +43,7 @@ class Container:
 
     def __init__(self, data: bytes) -> None:
         """Open it. Raises DOCUMENT_MALFORMED when its directory cannot be read."""
+        self._data = data
         try:
             self._file = olefile.OleFileIO(io.BytesIO(data))
             listing = self._file.listdir(streams=True, storages=True)
@@ -60,6 +61,17 @@ class Container:
             return bytes(self._file.openstream(found).read())
         except _DAMAGE:
             return None
+
+    def with_stream(self, name: str, content: bytes) -> bytes:
+        """The file with other content, equally long, in a stream; unchanged when its container is damaged."""
+        original = self._data
+        buffer = io.BytesIO(original)
+        try:
+            with olefile.OleFileIO(buffer) as file:
+                file.write_stream(name, content)
+                return buffer.getvalue()
+        except (*_DAMAGE, AssertionError):
+            return original
 
     def is_encrypted(self) -> bool:
         """Whether the file opens only with a password, or with somebody's rights."""

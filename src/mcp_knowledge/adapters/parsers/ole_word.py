@@ -1,14 +1,84 @@
-"""Word 97-2003 files: the container's properties by us, the text by anydoc."""
+"""Word 97-2003 files: what stands beside or is not to be seen by us, the text by anydoc; Word 6 and 95 by us."""
 
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+
+from mcp_knowledge.adapters.parsers import word_95
 from mcp_knowledge.adapters.parsers.anydoc_blocks import document_blocks
 from mcp_knowledge.adapters.parsers.ole import Container
 from mcp_knowledge.adapters.parsers.ole_properties import ole_properties
 from mcp_knowledge.adapters.parsers.properties import titled
+from mcp_knowledge.adapters.parsers.sinks import plain_text
 from mcp_knowledge.adapters.parsers.source import Source
-from mcp_knowledge.domain.blocks import NormalizedDocument
+from mcp_knowledge.adapters.parsers.word_binary import Aside, WordFile
+from mcp_knowledge.domain.blocks import Block, NormalizedDocument, Paragraph
+from mcp_knowledge.errors import KnowledgeError
+
+_STREAM = "WordDocument"
+_LETTERS = re.compile(r"[\W_]+")
+_ANCHOR_CHARS = 60
 
 
 def parse(source: Source) -> NormalizedDocument:
-    """The document's blocks. They have no location: Word files do not state where their pages end."""
-    blocks = document_blocks(source.data, "doc")
-    return titled(blocks, ole_properties(Container(source.data)), source.filename)
+    """The document's blocks. They have no location: Word files do not state where their pages end.
+
+    A document of which all is hidden is read as if nothing were: that is what it has to say.
+    """
+    container = Container(source.data)
+    document = container.stream(_STREAM)
+    if document is None:
+        raise KnowledgeError("DOCUMENT_MALFORMED")
+    if word_95.is_word_95(document):
+        blocks: list[Block] = list(word_95.paragraphs(document))
+    else:
+        blocks = _blocks(source.data, container, document)
+    return titled(blocks, ole_properties(container), source.filename)
+
+
+def _blocks(data: bytes, container: Container, document: bytes) -> list[Block]:
+    word: WordFile | None = None
+    with suppress(KnowledgeError):
+        word = WordFile(document, container.stream("0Table"), container.stream("1Table"))
+    if word is None:
+        return document_blocks(data, "doc")
+    visible = word.visible_stream
+    try:
+        blocks = document_blocks(container.with_stream(_STREAM, visible) if visible != document else data, "doc")
+        blocks = _placed(blocks, [*word.comments(), *word.boxes()])
+        return blocks or document_blocks(data, "doc")
+    except KnowledgeError as error:
+        # Damage outside of the text: its paragraphs can be read without styles and tables.
+        paragraphs = list(word_95.plain_paragraphs(word.main_text()))
+        if error.code != "DOCUMENT_MALFORMED" or not paragraphs:
+            raise
+        return list(paragraphs)
+
+
+def _placed(blocks: Sequence[Block], asides: Sequence[Aside]) -> list[Block]:
+    """The blocks, each followed by the comments and text boxes whose paragraph it holds."""
+    texts = [_LETTERS.sub("", plain_text(block)) for block in blocks]
+    if not blocks:
+        return [block for aside in asides for block in _paragraphs(aside)]
+    after: dict[int, list[Block]] = {}
+    at = {True: 0, False: 0}  # comments and boxes each come in the order of their places
+    for aside in asides:
+        is_box = aside.author is None
+        anchor = _LETTERS.sub("", aside.anchor or "")[:_ANCHOR_CHARS]
+        if anchor:
+            place = next((index for index in range(at[is_box], len(texts)) if anchor in texts[index]), len(texts) - 1)
+            at[is_box] = place if anchor in texts[place] else at[is_box]
+        else:
+            place = len(texts) - 1 if aside.anchor is None else -1
+        after.setdefault(place, []).extend(_paragraphs(aside))
+    result = after.get(-1, [])
+    for index, block in enumerate(blocks):
+        result += [block, *after.get(index, [])]
+    return result
+
+
+def _paragraphs(aside: Aside) -> list[Block]:
+    if aside.author is None:
+        return [Paragraph(line) for line in aside.text.split("\n")]
+    label = f"Comment by {aside.author}" if aside.author else "Comment"
+    return [Paragraph(f"[{label}: {aside.text}]")]
