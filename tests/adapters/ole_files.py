@@ -39,14 +39,17 @@ def make_ole(streams: Mapping[str, bytes]) -> bytes:
                 data = streams[path].ljust(_MIN_STREAM, b"\0")
                 entries.append((name, 2, right, _FREE, chain(data), len(data)))
     directory = chain(b"".join(_entry(*entry) for entry in entries))
-    fat_sector = len(sectors)
-    fat += [_FAT] + [_FREE] * (_SECTOR // 4 - len(fat) - 1)
-    assert len(fat) == _SECTOR // 4, "too large for one sector of allocation table"
+    fat_at, fat_sectors = len(sectors), 1
+    while (len(fat) + fat_sectors) * 4 > fat_sectors * _SECTOR:
+        fat_sectors += 1
+    fat += [_FAT] * fat_sectors
+    fat += [_FREE] * (fat_sectors * _SECTOR // 4 - len(fat))
     header = struct.pack(
         "<8s16xHHHHH6xIIIIIIIIII",
-        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", 0x3E, 3, 0xFFFE, 9, 6, 0, 1, directory, 0, _MIN_STREAM, _END, 0, _END, 0,
-        fat_sector,
+        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", 0x3E, 3, 0xFFFE, 9, 6, 0, fat_sectors, directory, 0, _MIN_STREAM, _END, 0, _END, 0,
+        fat_at,
     )  # fmt: skip
+    header += struct.pack(f"<{fat_sectors - 1}I", *range(fat_at + 1, fat_at + fat_sectors))
     header += b"\xff" * (_SECTOR - len(header))
     return header + b"".join(sectors) + struct.pack(f"<{len(fat)}I", *fat)
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-_MAX_COMPARED = 300  # every pair is compared; a slide with more shapes is a drawing and keeps the author's order
+_MAX_COMPARED = 100  # every pair is compared; a slide with more shapes is a drawing and keeps the author's order
 _TOUCH = 0.2  # boxes may overlap by this part of the smaller one's height or width and still follow each other
 _FACING = 0.5  # boxes stand side by side, or one under the other, when they face each other over this part
 
