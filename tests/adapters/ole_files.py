@@ -46,8 +46,8 @@ def make_ole(streams: Mapping[str, bytes]) -> bytes:
     fat += [_FREE] * (fat_sectors * _SECTOR // 4 - len(fat))
     header = struct.pack(
         "<8s16xHHHHH6xIIIIIIIIII",
-        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", 0x3E, 3, 0xFFFE, 9, 6, 0, fat_sectors, directory, 0, _MIN_STREAM, _END, 0, _END, 0,
-        fat_at,
+        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", 0x3E, 3, 0xFFFE, 9, 6, 0, fat_sectors, directory, 0, _MIN_STREAM,
+        _END, 0, _END, 0, fat_at,
     )  # fmt: skip
     header += struct.pack(f"<{fat_sectors - 1}I", *range(fat_at + 1, fat_at + fat_sectors))
     header += b"\xff" * (_SECTOR - len(header))
