@@ -3,14 +3,25 @@
 import ctypes
 import os
 import signal
+import socket
 import sys
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from mcp_knowledge.adapters.parsers import framing
 from mcp_knowledge.adapters.parsers.registry import Format, Registry
 from mcp_knowledge.adapters.parsers.source import Source
 from mcp_knowledge.domain.blocks import NormalizedDocument, Paragraph
+
+
+def _attempt(forbidden: Callable[[], object]) -> str:
+    try:
+        forbidden()
+    except PermissionError:
+        return "refused"
+    return "allowed"
 
 
 class Panic(BaseException):
@@ -75,6 +86,16 @@ def parse(source: Source) -> NormalizedDocument:
             Path(text).write_text("x" * 100)
         case "pid":
             text = str(os.getpid())
+        case "socket":
+            text = _attempt(socket.socket)
+        case "fork":
+            text = _attempt(os.fork)
+        case "exec":
+            text = _attempt(lambda: os.execv("/bin/true", ["true"]))
+        case "thread":
+            thread = threading.Thread(target=lambda: None)
+            thread.start()
+            thread.join()
         case "env":
             text = " ".join(sorted(os.environ)) + " ."
         case "stdin":
@@ -88,6 +109,6 @@ def parse(source: Source) -> NormalizedDocument:
 
 _NAMES = (
     "sleep spin hog nativehog crash crashonce exit killed panic bug deep noise garbage flood huge many write pid env "
-    "stdin surrogate unreadable ok"
+    "stdin surrogate unreadable socket fork exec thread ok"
 )
 HOSTILE = Registry([Format("hostile", "7", __name__, dict.fromkeys(_NAMES.split(), "text/plain"))])

@@ -1,5 +1,6 @@
 import asyncio
 import os
+import platform
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -207,6 +208,18 @@ async def test_the_worker_knows_no_secrets_cannot_write_files_and_cannot_read_th
     target = tmp_path / "written.txt"
     assert await code_of(parser, write("a.write", str(target))) == "INGESTION_FAILED"
     assert not target.exists() or target.read_text() == ""
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or platform.machine() not in ("x86_64", "aarch64"), reason="only Linux filters system calls"
+)
+async def test_the_worker_can_open_no_connection_and_start_no_process_but_threads_run(
+    make_parser: MakeParser, write: Callable[..., Path]
+) -> None:
+    parser = make_parser()
+    for name in ("a.socket", "a.fork", "a.exec"):
+        assert await text_of(parser, write(name)) == "refused", name
+    assert await text_of(parser, write("a.thread")) == "some text"
 
 
 async def test_text_that_no_database_takes_is_cleaned(make_parser: MakeParser, write: Callable[..., Path]) -> None:

@@ -6,6 +6,7 @@ replaced after a number of files, after every failure that may have left somethi
 
 import asyncio
 import json
+import logging
 import os
 import signal
 import sys
@@ -23,6 +24,8 @@ from mcp_knowledge.domain.blocks import Block, NormalizedDocument, block_from_js
 from mcp_knowledge.errors import ERROR_CODES, KnowledgeError
 from mcp_knowledge.ports import ParsedFile
 from mcp_knowledge.settings import Settings
+
+log = logging.getLogger(__name__)
 
 DEFAULT_REGISTRY = "mcp_knowledge.adapters.parsers.registry:REGISTRY"
 _START_TIMEOUT_SECONDS = 30.0
@@ -60,6 +63,7 @@ class _Worker:
         self._stderr: deque[int] = deque(maxlen=_STDERR_TAIL_BYTES)
         self._drain = asyncio.create_task(self._drain_stderr())
         self.files = 0
+        self.confined = False
 
     @classmethod
     async def start(cls, registry: str, limits: Limits, timeout_seconds: float) -> "_Worker":
@@ -78,7 +82,7 @@ class _Worker:
         worker = cls(process, limits.max_extract_bytes * _ANSWER_FACTOR + framing.MAX_OVERHEAD_BYTES)
         try:
             async with asyncio.timeout(timeout_seconds):
-                await worker._receive()
+                worker.confined = (await worker._receive()).get("confined") is True
         except (TimeoutError, _Died, ValueError):
             await worker.kill()
             raise KnowledgeError("INGESTION_FAILED") from None
@@ -179,6 +183,7 @@ class SandboxedParser:
         self._slots = asyncio.Semaphore(settings.worker_concurrency)
         self._idle: list[_Worker] = []
         self._living: set[_Worker] = set()
+        self._told = False
 
     def current_version(self, extension: str) -> tuple[str, str]:
         """Name and version of the parser for this extension. Raises DOCUMENT_UNSUPPORTED_FORMAT."""
@@ -239,6 +244,9 @@ class SandboxedParser:
             await self._end(worker)
         worker = await _Worker.start(self._registry, self._limits, _START_TIMEOUT_SECONDS)
         self._living.add(worker)
+        if not worker.confined and not self._told:
+            self._told = True
+            log.warning("This system cannot keep parser processes from the network; their other limits hold")
         return worker
 
     async def _end(self, worker: _Worker) -> None:

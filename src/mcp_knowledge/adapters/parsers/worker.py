@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from mcp_knowledge.adapters.parsers import framing
+from mcp_knowledge.adapters.parsers.confinement import confine
 from mcp_knowledge.adapters.parsers.finishing import finish
 from mcp_knowledge.adapters.parsers.registry import Registry
 from mcp_knowledge.adapters.parsers.sniffing import detect
@@ -39,7 +40,7 @@ def main() -> None:
         os.dup2(nothing.fileno(), 0)
     _die_with_parent()
     _restrict(limits)
-    _send(answers, {"ready": True})
+    _send(answers, {"ready": True, "confined": confine()})
     while (request := framing.read(requests)) is not None:
         _limit_cpu(limits.cpu_seconds)
         for message in _answer(request, registry, limits):

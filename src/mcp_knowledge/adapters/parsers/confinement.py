@@ -1,0 +1,62 @@
+"""What a parser process may not do, whatever a file makes of it: no network, no other programs, no other processes.
+
+On Linux a seccomp filter refuses the system calls; it needs no privileges and binds everything that the process starts.
+Elsewhere the limits of memory, time and files must do.
+"""
+
+import ctypes
+import errno
+import platform
+import struct
+import sys
+from collections.abc import Iterator
+
+# Numbers of system calls by machine (Linux: arch/x86/entry/syscalls/syscall_64.tbl, include/uapi/asm-generic/unistd.h).
+# socket, fork, vfork, execve, ptrace, execveat, io_uring_setup; and clone, which threads need.
+_REFUSED = {"x86_64": (41, 57, 58, 59, 101, 322, 425), "aarch64": (198, 221, 117, 281, 425)}
+_CLONE = {"x86_64": 56, "aarch64": 220}
+_CLONE3 = 435
+_MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # linux/audit.h
+_X32_BIT = 0x40000000  # of the numbers of x86_64's second call table
+
+_PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 38, 22, 2  # linux/prctl.h, linux/seccomp.h
+_ALLOW, _REFUSE = 0x7FFF0000, 0x00050000  # SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO
+_LOAD, _EQUAL, _AT_LEAST, _HAS_BITS, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06  # linux/bpf_common.h
+_NUMBER_AT, _MACHINE_AT, _FIRST_ARGUMENT_AT = 0, 4, 16  # in struct seccomp_data (both machines are little-endian)
+_CLONE_THREAD = 0x10000
+
+
+def confine() -> bool:
+    """Give up for good what no parser needs. False when this system cannot do it."""
+    machine = platform.machine()
+    if sys.platform != "linux" or machine not in _MACHINES:
+        return False
+    instructions = b"".join(struct.pack("=HBBI", *line) for line in _filter(machine))
+    buffer = ctypes.create_string_buffer(instructions, len(instructions))
+    program = struct.pack("@HP", len(instructions) // 8, ctypes.addressof(buffer))
+    prctl = ctypes.CDLL(None).prctl
+    return (
+        prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+        and prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, program, 0, 0) == 0
+    )
+
+
+def _filter(machine: str) -> Iterator[tuple[int, int, int, int]]:
+    """The program, as (operation, lines to skip if true, lines to skip if false, operand)."""
+    refuse = (_RETURN, 0, 0, _REFUSE | errno.EPERM)
+    yield _LOAD, 0, 0, _MACHINE_AT
+    yield _EQUAL, 1, 0, _MACHINES[machine]
+    yield refuse
+    yield _LOAD, 0, 0, _NUMBER_AT
+    yield _AT_LEAST, 0, 1, _X32_BIT
+    yield refuse
+    for number in _REFUSED[machine]:
+        yield _EQUAL, 0, 1, number
+        yield refuse
+    yield _EQUAL, 0, 1, _CLONE3
+    yield _RETURN, 0, 0, _REFUSE | errno.ENOSYS  # its arguments cannot be read; the C library falls back to clone
+    yield _EQUAL, 0, 3, _CLONE[machine]
+    yield _LOAD, 0, 0, _FIRST_ARGUMENT_AT
+    yield _HAS_BITS, 1, 0, _CLONE_THREAD
+    yield refuse
+    yield _RETURN, 0, 0, _ALLOW
