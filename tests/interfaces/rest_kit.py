@@ -1,8 +1,10 @@
 """Helpers of the REST tests."""
 
+import asyncio
 from typing import Any
 
 import httpx2
+from front_door import POLL_S
 
 API = "/api/v1"
 
@@ -44,3 +46,26 @@ async def upload(client: httpx2.AsyncClient, name: str, content: bytes, **fields
     assert answer.status_code == 202, answer.text
     receipt: dict[str, Any] = answer.json()
     return receipt
+
+
+async def send_archive(client: httpx2.AsyncClient, data: bytes, name: str = "letters.zip", **fields: str) -> str:
+    """Upload an archive; the import's id."""
+    answer = await client.post(f"{API}/documents", files={"file": (name, data)}, data=fields)
+    assert answer.status_code == 202, answer.text
+    assert set(answer.json()) == {"archiveId", "status"} and answer.json()["status"] == "queued"
+    archive_id: str = answer.json()["archiveId"]
+    assert archive_id.startswith("arc_")
+    return archive_id
+
+
+async def import_archive(
+    client: httpx2.AsyncClient, data: bytes, name: str = "letters.zip", **fields: str
+) -> dict[str, Any]:
+    """Upload an archive; its import, once nothing more comes of it."""
+    archive_id = await send_archive(client, data, name, **fields)
+    async with asyncio.timeout(60):
+        while True:
+            item: dict[str, Any] = (await client.get(f"{API}/archives/{archive_id}")).json()
+            if item["state"] not in ("queued", "extracting"):
+                return item
+            await asyncio.sleep(POLL_S)  # a condition is polled

@@ -5,13 +5,15 @@ from typing import Any
 import httpx2
 from front_door import add
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it comes without types
-from rest_kit import API, file_part, multipart
+from rest_kit import API, file_part, import_archive, multipart
+from zip_files import zip_of
 
 from mcp_knowledge.errors import ERROR_CODES
 from mcp_knowledge.interfaces.rest.openapi import error_codes
 from mcp_knowledge.interfaces.rest.reference import rest_reference
 from mcp_knowledge.interfaces.rest.table import OPERATIONS
 
+ARCHIVE = zip_of(("a.txt", "one"), ("copy.txt", "one"), ("b.exe", "MZ"))
 GUIDE = "# Guide\n\n" + "On invoices INV-0042 and motors. " * 80 + "\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
 
 
@@ -81,11 +83,14 @@ async def test_real_answers_are_as_documented(client: httpx2.AsyncClient) -> Non
     chunk = (await client.get(f"{API}/documents/{ready['id']}/chunks")).json()["items"][0]
     body, headers = multipart(file_part("more.txt", b"more text"))
     upload = {"content": body, "headers": headers}
+    packed, packed_headers = multipart(("Content-Disposition: form-data; name=file; filename=x.zip", ARCHIVE))
+    packed_upload = {"content": packed, "headers": packed_headers}
+    archive_id = (await import_archive(client, ARCHIVE))["id"]
     query = {"json": {"query": "invoices", "collapse": "document", "expand": {"type": "neighbors"}}}
 
     # operation id → requests (path parameters, request arguments); what is not listed is called without arguments
     calls: dict[str, list[tuple[dict[str, str], dict[str, Any]]]] = {
-        "uploadDocument": [({}, upload), ({}, upload), ({}, {"content": b"", "headers": headers})],
+        "uploadDocument": [({}, upload), ({}, upload), ({}, packed_upload), ({}, {"content": b"", "headers": headers})],
         "addFromUrl": [({}, {"json": {"url": "http://127.0.0.1/"}}), ({}, {"json": {}})],
         "listDocuments": [({}, {}), ({}, {"params": {"limit": "1"}}), ({}, {"params": {"sort": "x"}})],
         "getDocument": [({"document_id": item}, {}) for item in (ready["id"], failed["id"], "doc_none")],
@@ -117,7 +122,7 @@ async def test_real_answers_are_as_documented(client: httpx2.AsyncClient) -> Non
         "search": [({}, query), ({}, {"json": {"query": "invoices", "explain": True}}), ({}, {"json": {}})],
         "explain": [({}, query), ({}, {"json": {"query": "invoices", "mode": "vector"}}), ({}, {"content": b"{"})],
         "listArchives": [({}, {}), ({}, {"params": {"cursor": "x"}})],
-        "getArchive": [({"archive_id": "arc_none"}, {})],
+        "getArchive": [({"archive_id": item}, {}) for item in (archive_id, "arc_none")],
         "scanStatus": [({}, {})],
         "scanFiles": [({}, {}), ({}, {"params": {"outcome": "failed"}}), ({}, {"params": {"outcome": "document"}})],
         "listJobs": [({}, {}), ({}, {"params": {"status": "failed"}})],
