@@ -4,6 +4,8 @@ Every failure a client can see is a `KnowledgeError` with a code of `ERROR_CODES
 from it.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 
@@ -104,3 +106,12 @@ class StartupError(Exception):
     """The service cannot start or open its data; the message is a sentence that says what to do. Nothing was
     changed.
     """
+
+
+@contextmanager
+def storing() -> Iterator[None]:
+    """Around writing a file of ours: a fault of the disk is SERVICE_UNAVAILABLE, and not the file's or the user's."""
+    try:
+        yield
+    except OSError as error:
+        raise KnowledgeError("SERVICE_UNAVAILABLE", "The file could not be stored. The disk may be full.") from error

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from mcp_knowledge.errors import KnowledgeError
+from mcp_knowledge.errors import KnowledgeError, storing
 
 _UPLOADS = "uploads"  # temporary files, on the same file system as the blobs
 _KEY = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+")
@@ -105,15 +105,13 @@ class LocalBlobStore:
 
 
 def _move_durably(source: Path, target: Path) -> None:
-    try:
+    with storing():
         _sync(source)
         new_folders = [folder for folder in target.parents if not folder.exists()]
         target.parent.mkdir(parents=True, exist_ok=True)
         source.replace(target)
         for folder in (target.parent, *(made.parent for made in new_folders)):
             _sync(folder)
-    except OSError as error:
-        raise KnowledgeError("SERVICE_UNAVAILABLE", "The file could not be stored. The disk may be full.") from error
 
 
 def _sync(path: Path) -> None:

@@ -7,13 +7,12 @@ import re
 import secrets
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from mcp_knowledge.adapters.parsers.encodings import strictly
-from mcp_knowledge.errors import KnowledgeError
+from mcp_knowledge.errors import KnowledgeError, storing
 
 _STEP_BYTES = 256 * 1024  # unpacked, hashed and written at once: about a millisecond
 _GZIP = zlib.MAX_WBITS | 16
@@ -38,7 +37,7 @@ class FetchedFile:
         self._unpacker: zlib._Decompress | None = None
 
     def __enter__(self) -> Self:
-        with _storing():
+        with storing():
             self._file = self.path.open("x+b")
         return self
 
@@ -79,7 +78,7 @@ class FetchedFile:
         """Everything has come. Raises URL_FETCH_FAILED when compressed content ends too early."""
         if self._unpacker is not None and not self._unpacker.eof and self._received_bytes:
             raise _broken()
-        with _storing():
+        with storing():
             self._file.flush()
 
     def head(self, count: int) -> bytes:
@@ -96,7 +95,7 @@ class FetchedFile:
         text = await asyncio.to_thread(_recoded, self.head(self.size_bytes), label)
         if text is None:
             return
-        with _storing():
+        with storing():
             self._file.seek(0)
             self._file.truncate()
         self.size_bytes, self._hash = 0, hashlib.sha256()
@@ -123,7 +122,7 @@ class FetchedFile:
         if self.size_bytes > self.max_bytes:
             raise self.too_large()
         self._hash.update(content)
-        with _storing():
+        with storing():
             self._file.write(content)
 
 
@@ -141,11 +140,3 @@ def _recoded(data: bytes, label: str) -> bytes | None:
 
 def _broken() -> KnowledgeError:
     return KnowledgeError("URL_FETCH_FAILED", "What the address sends is not compressed as it says.")
-
-
-@contextmanager
-def _storing() -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise KnowledgeError("SERVICE_UNAVAILABLE", "The file could not be stored. The disk may be full.") from error

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_knowledge.adapters.zip_names import member_name
-from mcp_knowledge.errors import KnowledgeError
+from mcp_knowledge.errors import KnowledgeError, storing
 from mcp_knowledge.ports import ArchiveMember, MemberFault, MemberKind
 from mcp_knowledge.settings import Settings
 
@@ -70,15 +70,10 @@ class OpenZip:
 
     def _extract(self, info: zipfile.ZipInfo, target: Path) -> str:
         digest = hashlib.sha256()
-        try:
-            with self.path.open("rb") as file, target.open("xb") as output:
-                for piece in _inflated(file, info):
-                    digest.update(piece)
-                    output.write(piece)
-        except OSError as error:
-            raise KnowledgeError(
-                "SERVICE_UNAVAILABLE", "The file could not be stored. The disk may be full."
-            ) from error
+        with storing(), self.path.open("rb") as file, target.open("xb") as output:
+            for piece in _inflated(file, info):
+                digest.update(piece)
+                output.write(piece)
         return digest.hexdigest()
 
 

@@ -6,11 +6,9 @@ import re
 import stat
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-from mcp_knowledge.errors import KnowledgeError
+from mcp_knowledge.errors import KnowledgeError, storing
 from mcp_knowledge.services.folder_walk import FoundFile
 from mcp_knowledge.services.library import StoredUpload
 
@@ -70,7 +68,7 @@ def _fingerprint(status: os.stat_result) -> tuple[int, ...]:
 
 def _copy(handle: int, folder: Path, max_bytes: int) -> tuple[Path, str, int]:
     digest, size_bytes = hashlib.sha256(), 0
-    with _storing():
+    with storing():
         target, name = tempfile.mkstemp(dir=folder)
     path = Path(name)
     try:
@@ -80,23 +78,14 @@ def _copy(handle: int, folder: Path, max_bytes: int) -> tuple[Path, str, int]:
                 if size_bytes > max_bytes:
                     raise KnowledgeError("PAYLOAD_TOO_LARGE")
                 digest.update(piece)
-                with _storing():
+                with storing():
                     file.write(piece)
-            with _storing():
+            with storing():
                 file.flush()
     except BaseException:
         path.unlink(missing_ok=True)
         raise
     return path, digest.hexdigest(), size_bytes
-
-
-@contextmanager
-def _storing() -> Iterator[None]:
-    """A fault here is of our own disk, not of the file that is read."""
-    try:
-        yield
-    except OSError as error:
-        raise KnowledgeError("SERVICE_UNAVAILABLE", "The file could not be stored. The disk may be full.") from error
 
 
 def is_gone(root: Path, path: str) -> bool:

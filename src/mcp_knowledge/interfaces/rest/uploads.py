@@ -3,8 +3,6 @@
 import asyncio
 import hashlib
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -18,7 +16,7 @@ from starlette.requests import Request
 from mcp_knowledge.domain.disposition import read_disposition
 from mcp_knowledge.domain.documents import Metadata
 from mcp_knowledge.domain.metadata import MAX_METADATA_BYTES, check_metadata
-from mcp_knowledge.errors import KnowledgeError
+from mcp_knowledge.errors import KnowledgeError, storing
 from mcp_knowledge.interfaces.rest.arguments import body_pieces, parse_json
 from mcp_knowledge.services.intake import Intake
 from mcp_knowledge.services.library import Library, StoredUpload
@@ -204,7 +202,7 @@ class _Receiver:
         self._door.check_extension(filename)
         self._filename = filename
         self._in_file = True
-        with _storing():
+        with storing():
             self._path = self._door.upload_dir() / f"{secrets.token_hex(16)}.upload"
             self._target = self._path.open("xb", buffering=0)
 
@@ -227,16 +225,8 @@ class _Receiver:
     def _write(self) -> None:
         assert self._target is not None
         self._hash.update(self._buffer)
-        with _storing(), memoryview(self._buffer) as view:
+        with storing(), memoryview(self._buffer) as view:
             done = 0
             while done < len(view):
                 done += self._target.write(view[done:])
         self._buffer = bytearray()
-
-
-@contextmanager
-def _storing() -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise KnowledgeError("SERVICE_UNAVAILABLE", "The file could not be stored. The disk may be full.") from error
