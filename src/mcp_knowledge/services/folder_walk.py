@@ -90,10 +90,13 @@ def read_manifest(root: Path) -> Manifest:
     except OSError as error:
         what = "it is a symbolic link." if path.is_symlink() else f"it cannot be read ({error.strerror})."
         invalid_manifest(what)
-    with os.fdopen(handle, "rb") as file:
+    try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             invalid_manifest("it is not a regular file.")
-        return parse_manifest(file.read(MAX_MANIFEST_BYTES + 1))
+        with os.fdopen(os.dup(handle), "rb") as file:
+            return parse_manifest(file.read(MAX_MANIFEST_BYTES + 1))
+    finally:
+        os.close(handle)
 
 
 def walk(

@@ -71,7 +71,7 @@ class FolderScanner:
         )
         self._task: asyncio.Task[None] | None = None
         self._told = 0.0
-        self._scanning: ScanStatus | None = None
+        self._scanning: ScanStatus | None = ScanStatus("scanning")  # until the first scan of this process has ended
 
     # What a server does by itself
 
