@@ -91,6 +91,9 @@ CASES = [
     ("/x", "application/octet-stream", PAGE, "x.html"),
     ("/x", "", b"plain words\n", "x.txt"),
     ("/x", "nonsense", b"plain words\n", "x.txt"),
+    ("/export", "application/vnd.ms-excel", b"<html><table><tr><td>1</td></tr></table>", "export.xls"),
+    ("/export.xls", "", b"<html><table><tr><td>1</td></tr></table>", "export.xls"),
+    ("/export.xls", "text/html", PAGE, "export.xls.html"),
     # nothing that is read
     ("/photo.png", "image/png", PNG, None),
     ("/photo.txt", "image/png", PNG, None),

@@ -40,6 +40,7 @@ _PACKAGES = frozenset(
 )
 _OLE = frozenset({"doc", "ppt", "pps", "xls"})
 _SIBLINGS = ({"csv", "tsv"}, {"json", "jsonl"})  # often sent under one type
+_DISGUISED = "xls"  # web applications call their HTML tables so, and the parser knows it
 _BINARY = _PACKAGES | _OLE | {"pdf", "rtf"}
 _PACKAGE_FOLDERS = {b"word": "docx", b"xl": "xlsx", b"ppt": "pptx"}
 _PACKAGE_TYPES = {b"epub+zip": "epub", b"text": "odt", b"spreadsheet": "ods", b"presentation": "odp"}
@@ -185,11 +186,15 @@ def _text_format(head: bytes, kind: str, named: str, stated: str | None, formats
     if kind.startswith(_PICTURES):
         return None
     if stated in _BINARY:
-        return named if name_fits and not page else None
+        if name_fits and not page:
+            return named
+        return stated if stated == _DISGUISED else None
     if stated is not None and stated != "txt":
         closer = {named, stated} in _SIBLINGS or (name_fits and formats.same(stated, "html") and not page)
         return named if closer else stated
     if name_fits:
+        return named
+    if named == _DISGUISED:
         return named
     if named in _BINARY and not page:
         return None
