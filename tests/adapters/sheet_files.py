@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
-from mcp_knowledge.adapters.parsers.sheets_model import cell_of
+from mcp_knowledge.adapters.parsers.sheets_model import cell_of, range_of
+from mcp_knowledge.adapters.parsers.sinks import plain_text
+from mcp_knowledge.domain.blocks import Block, Heading, Table
 
 _MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 _RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -155,6 +157,55 @@ def _cell(reference: str, value: Value, codes: list[str]) -> str:
     return f'<c r="{reference}"><v>{value!r}</v></c>'
 
 
+_COMMENTS = (
+    f'<comments xmlns="{_MAIN}"><authors><author>Eve</author></authors><commentList><comment ref="C6" authorId="0">'
+    "<text><r><t>Ask Bob again</t></r></text></comment></commentList></comments>"
+)
+
+
+def orders_xlsx() -> bytes:
+    """A workbook with formats, a hidden row, column and sheet, merged cells, a comment, two tables side by side.
+
+    `fixtures/orders.xls` and `fixtures/orders.ods` are this file, saved by LibreOffice.
+    """
+    orders: dict[str, Value] = {
+        "B2": Bold("Orders of 2024"),
+        **{f"{column}4": Bold(name) for column, name in zip("BCDEF", _COLUMN_NAMES, strict=True)},
+        **{"B5": Number(45306.0, "dd.mm.yyyy"), "C5": "Ann & Co", "D5": Number(1234.5, _EUROS), "E5": "s1", "F5": True},
+        **{"B6": Number(45307.5, "yyyy-mm-dd hh:mm"), "C6": "Bob", "D6": Number(-17.25, _EUROS), "E6": "s2"},
+        **{"F6": False, "B7": Number(45308.0, "mmm d, yyyy"), "C7": "hidden row", "D7": Number(1.0, "0"), "E7": "s3"},
+        **{"F7": True, "B8": Number(45309.0, "d-mmm-yy"), "C8": "Cid", "D8": Number(0.155, "0.0%"), "E8": "s4"},
+        **{"F8": Error("#DIV/0!"), "C9": "Total", "D9": Formula("SUM(D5:D8)", 1218.405)},
+        **{"H4": "Region", "I4": "Share", "H5": "North", "I5": Number(0.25, "0%"), "H6": "South"},
+        **{"I6": Number(0.75, "0%"), "B12": "A remark far below."},
+    }
+    grouped: dict[str, Value] = {
+        **{"A1": "Region", "B1": "2023", "D1": "2024", "B2": "Q1", "C2": "Q2", "D2": "Q1", "E2": "Q2"},
+        **{"A3": "North", "B3": 1.0, "C3": 2.0, "D3": 3.0, "E3": 4.0},
+        **{"A4": "South", "B4": 5.0, "C4": 6.0, "D4": 7.0, "E4": 8.0},
+    }
+    return make_xlsx(
+        SheetFile(
+            "Orders",
+            orders,
+            before='<cols><col min="5" max="5" width="9" hidden="1"/></cols>',
+            rows={7: 'hidden="1"'},
+            after=merged("B2:F2"),
+            relations={"comments": "../comments1.xml"},
+        ),
+        SheetFile("Hidden", {"A1": "not shown"}, state="hidden"),
+        SheetFile("Grouped", grouped, after=merged("A1:A2", "B1:C1", "D1:E1")),
+        parts={"xl/comments1.xml": _COMMENTS},
+    )
+
+
+def merged(*ranges: str) -> str:
+    """What a worksheet says after its cells about merged ones."""
+    return f"<mergeCells>{''.join(f'<mergeCell ref={quoteattr(area)}/>' for area in ranges)}</mergeCells>"
+
+
+_COLUMN_NAMES = ("Date", "Customer", "Amount", "Secret", "Paid")
+_EUROS = '#,##0.00\\ "€"'
 _ODF = "urn:oasis:names:tc:opendocument:xmlns"
 _ODF_NAMESPACES = "".join(
     f' xmlns:{prefix}="{_ODF}:{name}:1.0"'
@@ -180,3 +231,26 @@ def make_ods(tables: str, styles: str = "", parts: Mapping[str, str | bytes] | N
     return zipped(
         {"mimetype": "application/vnd.oasis.opendocument.spreadsheet", "content.xml": content, **(parts or {})}
     )
+
+
+def cells_of(blocks: Iterable[Block]) -> dict[tuple[str, int, int], str]:
+    """The text at each place (sheet, row, column) that the blocks' ranges give it; names of columns at their first row.
+
+    Every block must have a sheet and a range, and every table exactly as many rows and columns as its range.
+    """
+    found: dict[tuple[str, int, int], str] = {}
+    for block in blocks:
+        sheet = block.location.sheet
+        area = range_of(block.location.cell_range or "")
+        assert sheet is not None and area is not None
+        if not isinstance(block, Table):
+            if not isinstance(block, Heading) or block.level > 1:
+                found[sheet, area.top, area.left] = plain_text(block)
+            continue
+        header_rows = area.bottom - area.top + 1 - len(block.rows)
+        assert header_rows >= 0 and (block.headers is not None or header_rows == 0)
+        for row, texts in enumerate([block.headers or ()] * min(header_rows, 1) + list(block.rows)):
+            assert len(texts) == area.right - area.left + 1
+            number = area.top + row + (max(0, header_rows - 1) if row else 0)
+            found |= {(sheet, number, area.left + column): text for column, text in enumerate(texts) if text}
+    return found

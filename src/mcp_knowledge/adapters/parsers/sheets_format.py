@@ -93,11 +93,13 @@ def _shown_by_anydoc(numbers: Sequence[Number]) -> dict[Number, str]:
     data = write_parts((name, part.encode("utf-8", "replace")) for name, part in _parts(numbers, codes).items())
     try:
         document = anydoc.to_document(data, "xlsx")
-        grid = next(block.table.grid for block in document.blocks if block.table is not None)
+        grid = next((block.table.grid for block in document.blocks if block.table is not None), None)
+        if grid is None:  # all are shown as nothing
+            return dict.fromkeys(numbers, "")
         slots = [slot for row in grid for slot in row[1:-1]]
         cells = [slot.cell for slot in slots if slot.cell is not None]
         texts = ["".join(i.text or "" for block in cell.blocks for i in block.content or ()) for cell in cells]
-    except (anydoc.ConvertError, StopIteration):
+    except anydoc.ConvertError:
         texts = []
     if len(texts) != -(-len(numbers) // _COLUMNS) * _COLUMNS:  # it could not read a format: the bare numbers then
         return {number: _general(number[0]) for number in numbers}

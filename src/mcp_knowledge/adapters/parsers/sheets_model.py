@@ -26,10 +26,6 @@ class Range(NamedTuple):
     def __str__(self) -> str:
         return f"{column_name(self.left)}{self.top}:{column_name(self.right)}{self.bottom}"
 
-    def holds(self, row: int, column: int) -> bool:
-        """Whether a cell lies inside."""
-        return self.top <= row <= self.bottom and self.left <= column <= self.right
-
 
 TOP_LEFT = Range(1, 1, 1, 1)
 

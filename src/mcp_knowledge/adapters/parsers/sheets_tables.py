@@ -13,6 +13,7 @@ from mcp_knowledge.adapters.parsers.sinks import merge_headers
 from mcp_knowledge.domain.blocks import Block, Heading, Paragraph, SourceLocation, Table
 
 _MAX_TITLE_CHARS = 120
+_PROSE_CHARS = 80  # a column whose cells are longer than that, on average, is running text
 _SPARSE = 8  # a region with fewer filled cells than one in eight is no table
 _SMALL_REGION = 100  # cells: its blank ones do no harm
 _SENTENCE_ENDS = (".", "!", "?", ":", ";", ",", "。")
@@ -54,9 +55,8 @@ class _SheetBlocks:
             below = regions[index + 1] if index + 1 < len(regions) else None
             result += self._region(region, below)
             for number in filter(notes.__contains__, region.rows):
-                inside = [
-                    note for note in notes[number] if note.label and region.left <= note.where.left <= region.right
-                ]
+                columns = range(region.left, region.right + 1)
+                inside = [note for note in notes[number] if note.label and note.where.left in columns]
                 result += map(self._note, inside)
                 notes[number] = [note for note in notes[number] if note not in inside]
         result += [self._note(note) for row in notes.values() for note in row]
@@ -122,6 +122,10 @@ class _SheetBlocks:
         columns = range(region.left, region.right + 1)
         depth = header_rows(self._grid, region)
         rows = [self._texts(number, columns) for number in region.rows]
+        if len(columns) == 1 and not depth and sum(len(text) for (text,) in rows) > len(rows) * _PROSE_CHARS:
+            for number, (text,) in zip(region.rows, rows, strict=True):
+                yield Paragraph(text, self._place(Range(number, region.left, number, region.left)))
+            return
         names = merge_headers([list(row) for row in rows[:depth]]) if depth else self._continued(region)
         if depth and names:
             self._names = _Names(region.left, region.right, names)
