@@ -104,17 +104,17 @@ def test_a_table_that_repeats_itself_without_end_is_refused() -> None:
 
 
 def test_charts_are_their_title_and_values() -> None:
-    rows = f"<table:table-row>{cell('')}{cell('Wild')}</table:table-row>"
-    values = f"<table:table-row>{cell('May')}{cell('3')}</table:table-row>"
+    rows = f"<table:table-row>{cell('')}{cell('Wild')}{cell('Tame')}</table:table-row>"
+    values = f"<table:table-row>{cell('May')}{cell('3')}{cell('NaN')}</table:table-row>"
     inner = f"<table:table><table:table-header-rows>{rows}</table:table-header-rows>{values}</table:table>"
     chart = (
         f"<office:document-content {SPACES}><office:body><office:chart><chart:chart><chart:title>{p('Ducks')}"
         f"</chart:title>{inner}</chart:chart></office:chart></office:body></office:document-content>"
     )
-    slide = frame('<draw:object xlink:href="./Object 1"/>')
+    slide = frame('<draw:object xlink:href="./Object 1"><text:p/></draw:object>')
     assert shown(slide, parts={"Object 1/content.xml": chart}) == [
         Paragraph("Ducks", on(1)),
-        Table(("", "Wild"), (("May", "3"),), on(1)),
+        Table(("", "Wild", "Tame"), (("May", "3", ""),), on(1)),
     ]
     assert shown(title("T") + slide, parts={"Object 1/content.xml": "<broken"}) == [Heading(1, "T", on(1))]
 

@@ -159,6 +159,21 @@ def test_charts_become_their_title_and_a_table_of_their_values() -> None:
     ]
 
 
+def test_newer_charts_are_read_too() -> None:
+    def dimension(kind: str, *values: str) -> str:
+        inner = "".join(f'<c:pt idx="{at}">{value}</c:pt>' for at, value in enumerate(values))
+        return f"<c:{kind}Dim><c:lvl>{inner}</c:lvl></c:{kind}Dim>"
+
+    data = f"<c:chartData><c:data>{dimension('str', 'May', 'June')}{dimension('num', '3', '4')}</c:data></c:chartData>"
+    head = "<c:chart><c:title><c:tx><c:txData><c:v>Ducks</c:v></c:txData></c:tx></c:title></c:chart>"
+    slide = Page(graphic('<c:chart r:id="c1"/>'), [("c1", "chartEx", "../charts/chartEx1.xml")])
+    chart = f"<c:chartSpace {SPACES}>{data}{head}</c:chartSpace>"
+    assert shown(slide, parts={"ppt/charts/chartEx1.xml": chart}) == [
+        Paragraph("Ducks", on(1)),
+        Table(None, (("May", "3"), ("June", "4")), on(1)),
+    ]
+
+
 def test_chart_dates_are_dates_and_grouped_categories_are_joined() -> None:
     levels = "".join(
         f'<c:lvl><c:pt idx="0"><c:v>{first}</c:v></c:pt>{more}</c:lvl>'
@@ -258,6 +273,7 @@ def test_masters_are_read_only_when_the_slides_have_no_text() -> None:
     parts: dict[str, str | bytes | None] = {"ppt/slideMasters/master.xml": master}
     assert texts(title("Own"), parts=parts) == ["Own"]
     assert texts("", "", parts=parts) == ["Company Confidential"]
+    assert texts(shape("All rights reserved", place='type="ftr"')) == ["All rights reserved"]
     assert code_of(make_pptx("", ""), "a.pptx") == "DOCUMENT_EMPTY"
 
 
@@ -277,6 +293,9 @@ def test_the_fallback_of_an_alternative_is_read_only_when_the_choice_has_no_text
 
     assert texts(alternative(shape("new"), shape("old"))) == ["new"]
     assert texts(alternative(picture(""), shape("old"))) == ["old"]
+    assert texts(title("T") + alternative(graphic('<c:chart r:id="none"/>'), shape("Your program is too old."))) == [
+        "T"
+    ]
 
 
 def test_a_damaged_slide_does_not_lose_the_others() -> None:

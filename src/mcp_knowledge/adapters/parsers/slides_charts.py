@@ -81,7 +81,7 @@ def _points(cache: Element | None) -> dict[int, str]:
     code = (cache.findtext("formatCode") or "") if cache is not None else ""
     points = {}
     for point in children(cache, "pt"):
-        text = " ".join((point.findtext("v") or "").split())
+        text = " ".join((point.findtext("v") or point.text or "").split())
         points[number(point.get("idx"))] = _formatted(text, point.get("formatCode") or code)
     return points
 

@@ -7,7 +7,7 @@ from mcp_knowledge.adapters.parsers.slides import MAX_DEPTH, Line, Slide, pictur
 from mcp_knowledge.adapters.parsers.slides_graphics import graphic_blocks
 from mcp_knowledge.adapters.parsers.slides_layout import Item, fill, ordered
 from mcp_knowledge.adapters.parsers.slides_styles import FURNITURE, TITLES, Template, place_type, placeholder
-from mcp_knowledge.adapters.parsers.slides_text import paragraph_text
+from mcp_knowledge.adapters.parsers.slides_text import body_text, paragraph_text
 from mcp_knowledge.adapters.parsers.slides_xml import Package, alternatives, child, is_on, number
 from mcp_knowledge.domain.blocks import Block
 
@@ -47,7 +47,8 @@ class Drawing:
     def _alternative(self, shape: Element, depth: int) -> Iterator[Item]:
         for choice in alternatives(shape):
             items = list(self._items(choice, depth + 1))
-            if any(blocks for _, blocks in items):
+            # The fallback of a chart tells that the program is too old for it.
+            if any(blocks for _, blocks in items) or choice.find("graphicFrame") is not None:
                 yield from items
                 return
 
@@ -81,11 +82,18 @@ class Drawing:
                 yield Line(text, level, self._template.marker(ancestors, paragraph, level))
 
 
+def furniture_texts(root: Element) -> Iterator[str]:
+    """A slide's footer, header and date."""
+    for shape in root.iter("sp"):
+        if place_type(placeholder(shape)) in ("ftr", "hdr", "dt"):
+            yield body_text(child(shape, "txBody"))
+
+
 def shape_texts(root: Element) -> Iterator[str]:
     """The text of each shape of a notes page, without what belongs to every page."""
     for shape in root.iter("sp"):
         if place_type(placeholder(shape)) not in FURNITURE and not _is_hidden(shape):
-            yield "\n".join(paragraph_text(paragraph).strip() for paragraph in shape.iterfind("txBody/p"))
+            yield body_text(child(shape, "txBody"))
 
 
 def _properties(shape: Element) -> Element | None:

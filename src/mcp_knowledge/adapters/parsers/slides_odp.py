@@ -5,7 +5,7 @@ from xml.etree.ElementTree import Element
 
 from mcp_knowledge.adapters.parsers.opendocument import open_document_properties, read_open_document
 from mcp_knowledge.adapters.parsers.sinks import plain_text
-from mcp_knowledge.adapters.parsers.slides import Comment, Slide, check_slide_count, first_with_text
+from mcp_knowledge.adapters.parsers.slides import Comment, Line, Slide, check_slide_count, first_with_text, text_blocks
 from mcp_knowledge.adapters.parsers.slides_odp_shapes import Shapes
 from mcp_knowledge.adapters.parsers.slides_odp_text import list_styles, paragraph_text
 from mcp_knowledge.adapters.parsers.slides_xml import Package, children
@@ -34,6 +34,9 @@ class _Reader:
     def __init__(self, package: Package, content: Element) -> None:
         self._styles = package.readable("styles.xml")
         roots = [root for root in (self._styles, content) if root is not None]
+        self._footers = [
+            "".join(item.itertext()) for name in ("header-decl", "footer-decl") for item in content.iter(name)
+        ]
         self._shapes = Shapes(package, list_styles(roots))
         self._hidden = {
             style.get("name", "")
@@ -59,10 +62,12 @@ class _Reader:
         return slide
 
     def backgrounds(self, pages: Iterable[Element]) -> Iterator[Slide]:
-        """For a file whose own slides have no text: what their masters show, at the first slide of each."""
+        """For a file whose own slides have no text: what their masters show, at the first slide of each; footers."""
         masters = {} if self._styles is None else {item.get("name"): item for item in self._styles.iter("master-page")}
         for number, page in enumerate(pages, 1):
             slide = Slide(number)
+            if number == 1:
+                slide.blocks.extend(text_blocks(map(Line, self._footers)))
             master = masters.pop(page.get("master-page-name"), None)
             if master is not None:
                 own = [shape for shape in master if shape.get("class") is None]

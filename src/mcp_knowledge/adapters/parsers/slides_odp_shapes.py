@@ -3,6 +3,7 @@
 import posixpath
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from xml.etree.ElementTree import Element
 
 from mcp_knowledge.adapters.parsers.slides import MAX_DEPTH, Line, Slide, picture_blocks, text_blocks
@@ -18,6 +19,7 @@ _SHAPES = frozenset(
     {"frame", "custom-shape", "rect", "ellipse", "circle", "caption", "line", "connector", "polyline", "polygon"}
     | {"path", "regular-polygon", "measure"}
 )
+_DOCUMENTS = frozenset({"document", "document-content", "math"})
 _POINTS = {"cm": 28.3465, "mm": 2.83465, "in": 72.0, "pt": 1.0, "pc": 12.0, "px": 0.75}
 _LENGTH = re.compile(r"(-?\d{1,9}(?:\.\d{1,9})?)(cm|mm|in|pt|pc|px)")
 _MOVED = re.compile(r"translate\s*\(\s*([^\s,()]+)[\s,]+([^\s,()]+)\s*\)")
@@ -69,7 +71,8 @@ class Shapes:
     def _object(self, item: Element) -> list[Block]:
         """An embedded chart, sheet or formula."""
         folder = posixpath.normpath(item.get("href", "").removeprefix("./"))
-        root = next((part for part in item), None) if len(item) else self._package.readable(f"{folder}/content.xml")
+        inline = next((part for part in item if part.tag in _DOCUMENTS), None)
+        root = inline if inline is not None else self._package.readable(f"{folder}/content.xml")
         if root is None:
             return []
         formula = root.findtext(".//annotation") if root.tag in ("math", "document-content") else None
@@ -79,10 +82,16 @@ class Shapes:
             title = child(chart, name)
             lines = () if title is None else text_lines(title, self._lists)
             blocks.extend(Paragraph(line.text) for line in lines)
-        table = next((part for part in root.iter("table") if part.tag == "table"), None)
+        table = next(root.iter("table"), None)
         if table is not None:
-            blocks.append(read_table(table, self._lists))
+            found = read_table(table, self._lists)
+            blocks.append(replace(found, rows=tuple(tuple(map(_known, row)) for row in found.rows)))
         return [Paragraph(formula)] if formula and not blocks else blocks
+
+
+def _known(value: str) -> str:
+    """A value of a chart; LibreOffice writes a missing one as no number."""
+    return "" if value == "NaN" else value
 
 
 def _box(shape: Element) -> Box | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from mcp_knowledge.adapters.parsers.ole import Container
 from mcp_knowledge.adapters.parsers.ole_properties import ole_properties
 from mcp_knowledge.adapters.parsers.sinks import plain_text
-from mcp_knowledge.adapters.parsers.slides import Comment, Slide, check_slide_count, first_with_text, text_blocks
+from mcp_knowledge.adapters.parsers.slides import Comment, Line, Slide, check_slide_count, first_with_text, text_blocks
 from mcp_knowledge.adapters.parsers.slides_layout import fill, ordered
 from mcp_knowledge.adapters.parsers.slides_ppt_records import Record, utf16
 from mcp_knowledge.adapters.parsers.slides_ppt_shapes import Diagrams, Shapes
@@ -19,7 +19,7 @@ _SLIDE_LIST, _SLIDE_PERSIST = 0x0FF0, 0x03F3
 _SLIDES, _MASTERS, _NOTES = 0, 1, 2  # instances of slide lists
 _SLIDE_ATOM, _SHOW_INFO, _HIDDEN = 0x03EF, 0x03F9, 0x4
 _DRAWING, _DRAWING_CONTAINER, _GROUP = 0x040C, 0xF002, 0xF003
-_COMMENT, _STRING = 0x2EE0, 0x0FBA
+_COMMENT, _STRING, _FOOTERS = 0x2EE0, 0x0FBA, 0x0FD9
 _COMMENT_AUTHOR, _COMMENT_TEXT = 0, 1
 
 
@@ -122,7 +122,7 @@ class _Reader:
         return self._storage.get(self._masters[master_id].object_id) if master_id in self._masters else None
 
     def backgrounds(self) -> Iterator[Slide]:
-        """For a file whose own slides have no text: what their masters show, at the first slide of each."""
+        """For a file whose own slides have no text: what their masters show, at the first slide of each; footers."""
         shown: set[int] = set()
         for number, entry in enumerate(self.entries, 1):
             slide = Slide(number)
@@ -135,6 +135,10 @@ class _Reader:
                 shapes.is_master = True
                 slide.blocks.extend(block for group in _groups(master) for block in ordered(list(shapes.items(group))))
             shown.add(master_id)
+            footers = record.child(_FOOTERS) if record is not None else None
+            if footers is not None:
+                strings = [utf16(item.content) for item in footers.children() if item.kind == _STRING]
+                slide.blocks.extend(text_blocks(map(Line, strings)))
             yield slide
 
 

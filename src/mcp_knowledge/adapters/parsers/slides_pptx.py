@@ -6,8 +6,16 @@ from xml.etree.ElementTree import Element
 
 from mcp_knowledge.adapters.parsers.packages import read_parts
 from mcp_knowledge.adapters.parsers.properties import package_properties
-from mcp_knowledge.adapters.parsers.slides import Comment, Slide, check_slide_count, described_pictures, first_with_text
-from mcp_knowledge.adapters.parsers.slides_drawing import Drawing, shape_texts
+from mcp_knowledge.adapters.parsers.slides import (
+    Comment,
+    Line,
+    Slide,
+    check_slide_count,
+    described_pictures,
+    first_with_text,
+    text_blocks,
+)
+from mcp_knowledge.adapters.parsers.slides_drawing import Drawing, furniture_texts, shape_texts
 from mcp_knowledge.adapters.parsers.slides_styles import Template
 from mcp_knowledge.adapters.parsers.slides_text import body_text
 from mcp_knowledge.adapters.parsers.slides_xml import Package, children
@@ -73,7 +81,7 @@ class _Reader:
 
     def backgrounds(self, names: Iterable[str]) -> Iterator[Slide]:
         """For a file whose own slides have no text: what their layouts and masters show, at the first slide of each,
-        and how their pictures are described.
+        their footers, and how their pictures are described.
         """
         shown: set[str] = set()
         for number, name in enumerate(names, 1):
@@ -85,9 +93,9 @@ class _Reader:
                 if part not in shown and root is not None:
                     slide.blocks.extend(Drawing(self._package, part, Template(None, None), slide).background(root))
                 shown.add(part)
-            own = self._package.readable(name)
-            descriptions = () if own is None else (item.get("descr", "") for item in own.iter("cNvPr"))
-            slide.blocks.extend(described_pictures(descriptions))
+            if (own := self._package.readable(name)) is not None:
+                slide.blocks.extend(text_blocks(Line(text) for text in furniture_texts(own)))
+                slide.blocks.extend(described_pictures(item.get("descr", "") for item in own.iter("cNvPr")))
             yield slide
 
     def _read_slide(self, slide: Slide, name: str, keep_hidden: bool) -> None:
