@@ -26,7 +26,7 @@ def table(block: Block) -> tuple[str | None, tuple[str, ...] | None, tuple[tuple
 def test_the_same_workbook_reads_the_same_from_every_format(name: str) -> None:
     data = orders_xlsx() if name == "orders.xlsx" else (FIXTURES / name).read_bytes()
     document = read(data, name)
-    assert document.metadata["sheets"] == 2
+    assert (document.metadata["sheets"], document.metadata["hiddenSheets"]) == (2, 1)
     orders, title, first, second, comment, side, remark, grouped, groups = document.blocks
     assert orders == Heading(1, "Orders", orders.location) and orders.location.cell_range == "B2:I12"
     assert isinstance(title, Heading) and (title.level, title.text) == (2, "Orders of 2024")

@@ -146,7 +146,7 @@ def make_xlsb() -> bytes:
 
 def test_a_binary_package_is_read_like_any_other() -> None:
     document = read(make_xlsb(), "a.xlsb")
-    assert document.metadata["sheets"] == 1
+    assert document.metadata == {"sheets": 1, "hiddenSheets": 1}
     assert cells_of(document.blocks) == {
         ("Lager", 2, 2): "Artikel",
         ("Lager", 2, 3): "Gewicht",

@@ -58,7 +58,7 @@ def ranges(block: Table) -> list[tuple[int, int]]:
 
 
 @given(GRIDS)
-@settings(suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_every_cell_of_any_grid_is_found_at_its_place(grid: dict[tuple[int, int], str | float]) -> None:
     cells = {reference(*place): value for place, value in sorted(grid.items())}
     assert_found(grid, make_xlsx(SheetFile("S", cells)))
@@ -67,7 +67,7 @@ def test_every_cell_of_any_grid_is_found_at_its_place(grid: dict[tuple[int, int]
 @given(
     st.dictionaries(st.tuples(st.integers(1, 30), st.integers(1, 12)), VALUES, min_size=1), st.lists(SPANS, max_size=4)
 )
-@settings(suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_merged_cells_never_move_another(
     grid: dict[tuple[int, int], str | float], spans: list[tuple[int, int, int, int]]
 ) -> None:
@@ -79,7 +79,7 @@ def test_merged_cells_never_move_another(
 @given(
     st.dictionaries(st.tuples(st.integers(1, 30), st.integers(1, 12)), VALUES, min_size=1), st.sets(st.integers(1, 30))
 )
-@settings(suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_hidden_rows_go_and_the_others_keep_their_places(
     grid: dict[tuple[int, int], str | float], hidden: set[int]
 ) -> None:
@@ -176,6 +176,7 @@ def unpacked(data: bytes) -> bytes:
 
 
 @given(st.sampled_from(sorted(SAMPLES)), st.floats(0, 1))
+@settings(deadline=None)
 def test_a_file_cut_off_anywhere_is_read_or_refused(name: str, part: float) -> None:
     data = SAMPLES[name]
     try:
@@ -185,7 +186,7 @@ def test_a_file_cut_off_anywhere_is_read_or_refused(name: str, part: float) -> N
 
 
 @given(st.sampled_from(sorted(SAMPLES)), st.lists(st.tuples(st.floats(0, 0.9999), st.integers(0, 255)), max_size=30))
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 def test_changed_bytes_are_read_or_refused(name: str, changes: list[tuple[float, int]]) -> None:
     data = bytearray(SAMPLES[name] if name == "a.xls" else unpacked(SAMPLES[name]))
     for place, byte in changes:
@@ -197,6 +198,7 @@ def test_changed_bytes_are_read_or_refused(name: str, changes: list[tuple[float,
 
 
 @given(st.binary(max_size=400))
+@settings(deadline=None)
 def test_no_records_do_harm(data: bytes) -> None:
     begin = b"\x09\x08\x10\x00\x00\x06\x05\x00" + bytes(12)
     try:

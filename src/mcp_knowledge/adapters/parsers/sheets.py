@@ -24,4 +24,6 @@ def document_of(workbook: Workbook, properties: Mapping[str, Any], filename: str
         blocks += [sheet_heading(sheet) for sheet in workbook.sheets]
     metadata = {name: value for name, value in properties.items() if name not in ("title", "pages", "slides")}
     metadata["sheets"] = len(workbook.sheets)
+    if workbook.hidden_sheets:
+        metadata["hiddenSheets"] = workbook.hidden_sheets
     return NormalizedDocument(good_title(properties.get("title"), filename), metadata, tuple(blocks))

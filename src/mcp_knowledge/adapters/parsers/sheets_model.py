@@ -148,10 +148,11 @@ class Filters:
 
 @dataclass(slots=True)
 class Workbook:
-    """The sheets that are shown, in order. `epoch_1904`: dates count from 1904 and not from 1900."""
+    """The sheets that are shown, in order, and how many are hidden. `epoch_1904`: dates count from 1904, not 1900."""
 
     sheets: list[Sheet] = field(default_factory=list)
     epoch_1904: bool = False
+    hidden_sheets: int = 0
 
 
 class CellBudget:

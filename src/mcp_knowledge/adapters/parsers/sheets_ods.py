@@ -190,6 +190,7 @@ class _ContentReader(Handler):
         if attributes.get("style-name", "") not in self._hidden_tables:
             self.workbook.sheets.append(sheet)
         else:
+            self.workbook.hidden_sheets += 1
             self._sheet = None
 
     def _column_span(self, attributes: Mapping[str, str]) -> None:

@@ -39,6 +39,7 @@ class Globals:
     bold_fonts: list[bool] = field(default_factory=list)
     formats: list[tuple[int, int]] = field(default_factory=list)
     sheets: list[tuple[str, int, int]] = field(default_factory=list)
+    hidden_sheets: int = 0
 
     def styles(self) -> list[Style]:
         """The cell formats by index. There is no font 4: later ones count one more."""
@@ -77,7 +78,7 @@ def read_workbook(stream: bytes, budget: CellBudget) -> Workbook:
     shared.version = _version(first)
     for record in _part(stream, 0):
         _read_global(record, shared)
-    workbook = Workbook(epoch_1904=shared.epoch_1904)
+    workbook = Workbook(epoch_1904=shared.epoch_1904, hidden_sheets=shared.hidden_sheets)
     styles = shared.styles()
     for name, start, kind in shared.sheets or [("Sheet1", 0, _WORKSHEET)]:
         sheet = Sheet(name)
@@ -147,7 +148,9 @@ def _read_bound_sheet(record: Record, shared: Globals) -> None:
             name = ""
     else:
         name = record.data[7 : 7 + record.data[6]].decode(shared.encoding, "replace")
-    if state & 0x3 == 0 and kind in (_WORKSHEET, _CHART):
+    if state & 0x3:
+        shared.hidden_sheets += 1
+    elif kind in (_WORKSHEET, _CHART):
         shared.sheets.append((name, start, kind))
 
 

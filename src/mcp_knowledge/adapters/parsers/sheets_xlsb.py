@@ -45,7 +45,9 @@ def read_workbook(parts: Parts, budget: CellBudget) -> Workbook:
     for kind, record in _records(parts.content(main)):
         if kind == _WORKBOOK_PROPERTIES and record:
             workbook.epoch_1904 = bool(record[0] & 1)
-        elif kind == _BUNDLE_SHEET and record[:4] == b"\0\0\0\0":
+        elif kind == _BUNDLE_SHEET and record[:4] != b"\0\0\0\0":
+            workbook.hidden_sheets += 1
+        elif kind == _BUNDLE_SHEET:
             relation, name = _sheet_names(record, targets)
             sheet = Sheet(name)
             target_kind, path = targets.get(relation, ("", ""))

@@ -39,7 +39,7 @@ def read_workbook(parts: Parts, budget: CellBudget) -> Workbook:
     for kind, handler in (("sharedStrings", strings), ("styles", styles)):
         for path in parts.related(main, kind):
             feed_leniently(parts.content(path), handler)
-    workbook = Workbook(epoch_1904=listing.epoch_1904)
+    workbook = Workbook(epoch_1904=listing.epoch_1904, hidden_sheets=listing.hidden)
     targets = parts.targets(main)
     for name, relation in listing.shown:
         kind, path = targets.get(relation, ("", ""))
@@ -62,6 +62,7 @@ class _Listing(Handler):
         self.shown: list[tuple[str, str]] = []
         self.epoch_1904 = False
         self.found = False
+        self.hidden = 0
 
     def start(self, name: str, attributes: Mapping[str, str], parser: expat.XMLParserType) -> None:
         if name == "workbookPr":
@@ -70,6 +71,8 @@ class _Listing(Handler):
             self.found = True
             if attributes.get("state", "visible") == "visible":
                 self.shown.append((attributes.get("name", ""), attributes.get("r:id", "")))
+            else:
+                self.hidden += 1
 
 
 class _Text(Handler):
