@@ -78,8 +78,8 @@ async def test_a_changed_manifest_imports_exactly_those_again_whose_metadata_it_
     manifest(office, ("a.txt", {"x": 1}), ("b.txt", {"x": 1}))
     async with office.opened() as before:
         for name in ("a.txt", "c.txt"):
-            edited = {"json": {"metadata": {"mine": True}, "title": f"My {name}"}}
-            await before.client.patch(f"{API}/documents/{before.document(name)['id']}", **edited)
+            edited = {"metadata": {"mine": True}, "title": f"My {name}"}
+            await before.client.patch(f"{API}/documents/{before.document(name)['id']}", json=edited)
         embedded = await before.embedded()
     manifest(office, ("*.txt", {"x": 1}), ("a.txt", {"x": 2}), ("c.txt", {"x": None}))
     manifest(office, ("[", {}), at="ignored.json")

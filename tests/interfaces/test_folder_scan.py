@@ -7,7 +7,7 @@ import pytest
 from folder_kit import Office, settled
 from rest_kit import API, assert_error
 
-from mcp_knowledge.services import folder_files, folder_scan
+from mcp_knowledge.services import folder_files
 from mcp_knowledge.services.folder_walk import FoundFile
 from mcp_knowledge.settings import SettingsError, load_settings
 
@@ -48,7 +48,7 @@ async def test_a_second_scan_of_an_unchanged_folder_reads_no_file(
         os.utime(path, (1e9, 1e9))
     await office.look()
     reads: list[object] = []
-    monkeypatch.setattr(folder_scan, "copy_file", lambda *arguments: reads.append(arguments))
+    monkeypatch.setattr("mcp_knowledge.services.folder_scan.copy_file", lambda *arguments: reads.append(arguments))
     second = await office.look()
     assert reads == []
     assert second.counts["unchanged"] == 21
@@ -154,7 +154,7 @@ async def test_a_file_that_cannot_be_read_stops_nothing_and_is_tried_again(
 ) -> None:
     office.write("bad.txt", "cannot be read at first")
     office.write("good.txt", "can be read")
-    copy_file = folder_scan.copy_file
+    copy_file = folder_files.copy_file
 
     def refusing(root: Path, found: FoundFile, folder: Path, most: int) -> object:
         if found.path == "bad.txt":
@@ -162,7 +162,7 @@ async def test_a_file_that_cannot_be_read_stops_nothing_and_is_tried_again(
         return copy_file(root, found, folder, most)
 
     with monkeypatch.context() as patch:
-        patch.setattr(folder_scan, "copy_file", refusing)
+        patch.setattr("mcp_knowledge.services.folder_scan.copy_file", refusing)
         look = await office.look()
     assert look.paths == {"good.txt"}
     assert look.skipped == {"bad.txt": "failed"}
@@ -414,8 +414,34 @@ async def test_a_scan_that_fails_inside_says_so_and_the_service_goes_on(
         raise RuntimeError("a fault of ours")
 
     with monkeypatch.context() as patch:
-        patch.setattr(folder_scan, "copy_file", broken)
+        patch.setattr("mcp_knowledge.services.folder_scan.copy_file", broken)
         look = await office.look()
     assert look.status["state"] == "failed"
     assert look.status["error"].startswith("INTERNAL_ERROR: ")
     assert (await office.look()).paths == {"a.txt"}
+
+
+async def test_the_dashboard_shows_the_scan_and_every_file_that_it_passed_over(office: Office) -> None:
+    office.write("good.txt", "good text")
+    for number in range(25):
+        office.write(f"{number:02}.exe", b"MZ")
+    (office.root / "<b>bold.txt").symlink_to("good.txt")
+    async with office.opened() as look:
+        panel = (await look.client.get("/imports")).text
+        assert "26 files: 1 new or changed, 25 of other formats." in panel
+        assert "26 files without a document of their own" in panel
+        assert "This file format is not supported." in panel
+        page = (await look.client.get("/folder")).text
+        assert all(f"<bdi>{number:02}.exe</bdi>" in page for number in range(25))
+        assert "&lt;b&gt;bold.txt" in page
+        chosen = (await look.client.get("/folder?show=skipped")).text
+        assert "bold.txt" in chosen
+        assert "00.exe" not in chosen
+    assert "INGEST_DATA_DIR" in (await _imports_page(office, ingest_data_dir=None))
+    office.root.rename(office.root.with_name("elsewhere"))
+    assert "does not exist" in (await _imports_page(office))
+
+
+async def _imports_page(office: Office, **settings: object) -> str:
+    async with office.opened(**settings) as look:
+        return (await look.client.get("/imports")).text

@@ -5,6 +5,7 @@ from fastapi.responses import HTMLResponse
 
 from mcp_knowledge.domain.documents import ENTRY_OUTCOMES, ArchiveEntry, ArchiveImport, EntryOutcome
 from mcp_knowledge.interfaces.web.documents import collection_names, keyset_position, services_of
+from mcp_knowledge.interfaces.web.folder import reason, scan_panel
 from mcp_knowledge.interfaces.web.templating import render
 from mcp_knowledge.interfaces.web.wording import State
 
@@ -49,13 +50,16 @@ async def imports_page(request: Request) -> HTMLResponse:
     archives = services_of(request).archives
     before = request.query_params.get("after", "")
     items, after = await archives.list(PAGE_IMPORTS, keyset_position(before, "arc"))
+    scan = await scan_panel(request)
     return render(
         request,
         "imports.html",
         items=items,
         skipped=await archives.entries([item.id for item in items], skipped_limit=LISTED_FILES),
         collections=await collection_names(services_of(request), [item.collection_id for item in items]),
-        active=sum(not item.ended for item in items),
+        scan=scan,
+        file_reason=reason,
+        active=sum(not item.ended for item in items) + (scan is not None and scan.active),
         next_address=after and f"/imports?after={after.id}~{after.value}",
         is_first=not before,
         import_state=import_state,

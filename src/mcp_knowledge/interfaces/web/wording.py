@@ -33,6 +33,8 @@ NEXT_STEPS = {
     "ARCHIVE_MALFORMED": "It may be damaged, or not a ZIP. Pack it again, then upload that.",
     "ARCHIVE_ENCRYPTED": "Pack it again without a password, then upload that.",
     "ARCHIVE_ENTRY_UNSAFE": "If you need it, upload it on its own.",
+    "INVALID_INGEST_MANIFEST": "Correct .mcp-knowledge-manifest.json in the folder. No file is read until then.",
+    "INGEST_DATA_UNAVAILABLE": "Check the setting, and whether the folder's disk is there. Then scan again.",
     "SSRF_BLOCKED": "Download the file yourself, then upload it.",
     "URL_FETCH_FAILED": "Check the address in your browser. If it opens there, download the file and upload it.",
     "URL_FETCH_TIMEOUT": "Try again later, or download the file yourself and upload it.",

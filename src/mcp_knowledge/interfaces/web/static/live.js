@@ -34,6 +34,7 @@ function adoptRows(old, fresh) {
 function adoptPart(selector, old, fresh) {
   const [former, next] = [old.querySelector(selector), fresh.querySelector(selector)];
   if (former?.contains(document.activeElement)) return; // it follows with the next change
+  if (former?.querySelector("details[open]")) next?.querySelector("details")?.setAttribute("open", "");
   if (former && next) former.replaceWith(next);
   else if (former) former.remove();
   else if (next) old.append(next);
@@ -49,6 +50,7 @@ function adopt(page) {
   if (oldRows && freshRows) {
     adoptRows(oldRows, freshRows);
     adoptPart(".segments", old, fresh);
+    adoptPart(".scan", old, fresh);
     adoptPart(".pager", old, fresh);
   } else if (!old.contains(document.activeElement) || !document.activeElement.matches("input, select")) {
     old.replaceChildren(...fresh.childNodes);
