@@ -4,9 +4,13 @@ from typing import Any
 
 import pytest
 from docx_files import element, make_docx, part_of, with_parts
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from parser_support import blocks_of, code_of, read
 
-from mcp_knowledge.domain.blocks import Block, Heading, ListBlock, Paragraph, Table
+from mcp_knowledge.adapters.parsers.registry import mime_type_of
+from mcp_knowledge.domain.blocks import Block, Code, Heading, ListBlock, Paragraph, Table
+from mcp_knowledge.errors import KnowledgeError
 
 
 def texts(blocks: list[Block]) -> list[str]:
@@ -179,3 +183,164 @@ def test_an_encrypted_zip_entry_is_encrypted() -> None:
         directory = data.rfind(b"PK\x01\x02", 0, directory)
     data[offset + 6] |= 1
     assert code_of(bytes(data), "a.docx") == "DOCUMENT_ENCRYPTED"
+
+
+BLANK = make_docx(lambda document: None)
+
+
+def with_body(body: str, **parts: bytes) -> bytes:
+    """A Word file with this WordprocessingML in its body; `parts` stand in the folder word, dots as underscores."""
+    spaces = (
+        'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main" '
+        'xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships" '
+        'xmlns:v="urn:schemas-microsoft-com:vml"'
+    )
+    document = f"<w:document {spaces}><w:body>{body}</w:body></w:document>".encode()
+    others = {f"word/{name.replace('_', '.')}": part for name, part in parts.items()}
+    return with_parts(BLANK, {"word/document.xml": document, **others})
+
+
+def run(text: str, properties: str = "") -> str:
+    return f'<w:r><w:rPr>{properties}</w:rPr><w:t xml:space="preserve">{text}</w:t></w:r>'
+
+
+def cell(text: str) -> str:
+    return f"<w:tc><w:p>{run(text)}</w:p></w:tc>"
+
+
+@pytest.mark.parametrize(
+    ("inside", "expected"),
+    [
+        ("<w:r><w:t>non</w:t><w:noBreakHyphen/><w:t>stop</w:t></w:r>", "non-stop"),
+        ("<w:r><w:t>sof</w:t><w:softHyphen/><w:t>ten</w:t></w:r>", "soften"),
+        ('<w:r><w:sym w:font="Wingdings" w:char="F0FE"/></w:r>' + run(" yes"), "☑ yes"),
+        ('<w:r><w:sym w:font="Symbol" w:char="F061"></w:sym></w:r>' + run(" particle"), "α particle"),
+        (run("\uf0b7 item"), "• item"),
+        (
+            "<w:r><w:ruby><w:rt><w:r><w:t>かん</w:t></w:r></w:rt><w:rubyBase><w:r><w:t>漢</w:t></w:r></w:rubyBase>"
+            "</w:ruby></w:r>" + run("字"),
+            "漢字",
+        ),
+        (
+            '<w:r><w:fldChar w:fldCharType="begin"><w:ffData><w:checkBox><w:default w:val="0"/><w:checked/>'
+            '</w:checkBox></w:ffData></w:fldChar></w:r><w:r><w:fldChar w:fldCharType="end"/></w:r>' + run(" agreed"),
+            "[x] agreed",
+        ),
+        (
+            '<w:r><w:fldChar w:fldCharType="begin"><w:ffData><w:ddList><w:result w:val="1"/><w:listEntry w:val="red"/>'
+            '<w:listEntry w:val="blue"/></w:ddList></w:ffData></w:fldChar></w:r>'
+            '<w:r><w:fldChar w:fldCharType="end"/></w:r>',
+            "blue",
+        ),
+        (run("seen", '<w:rPrChange w:id="1"><w:rPr><w:vanish/></w:rPr></w:rPrChange>'), "seen"),
+        (run("seen ") + run("SECRET", "<w:vanish/>") + run("twice", '<w:vanish w:val="0"/>'), "seen twice"),
+        (
+            "<w:r><w:pict><v:shape><v:textbox><w:txbxContent><w:p><w:pPr><w:rPr><w:vanish/></w:rPr></w:pPr>"
+            "<w:r><w:t>boxed</w:t></w:r></w:p></w:txbxContent></v:textbox></v:shape></w:pict></w:r>",
+            "boxed",
+        ),
+        (
+            '<w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r><w:instrText> HYPERLINK "x" </w:instrText></w:r>'
+            '<w:r><w:fldChar w:fldCharType="separate"/></w:r>' + run("link") + "<w:r><w:fldChar "
+            'w:fldCharType="end"/></w:r>',
+            "link",
+        ),
+    ],
+)
+def test_signs_fields_and_properties_read_as_they_look(inside: str, expected: str) -> None:
+    assert texts(blocks_of(with_body(f"<w:p>{inside}</w:p>"), "a.docx")) == [expected]
+
+
+def test_wrapped_rows_are_kept_and_hidden_and_deleted_ones_left_out() -> None:
+    body = (
+        f"<w:tbl><w:tr>{cell('a')}{cell('b')}</w:tr>"
+        f"<w:sdt><w:sdtPr/><w:sdtContent><w:tr>{cell('c')}{cell('d')}</w:tr></w:sdtContent></w:sdt>"
+        f"<w:customXml><w:tr>{cell('e')}<w:sdt><w:sdtContent>{cell('f')}</w:sdtContent></w:sdt></w:tr></w:customXml>"
+        f"<w:tr><w:trPr><w:hidden/></w:trPr>{cell('SECRET')}{cell('x')}</w:tr>"
+        f'<w:tr><w:trPr><w:del w:id="1"/></w:trPr>{cell("DELETED")}{cell("x")}</w:tr></w:tbl>'
+    )
+    (table,) = blocks_of(with_body(body), "a.docx")
+    assert isinstance(table, Table)
+    assert [*filter(None, [table.headers]), *table.rows] == [("a", "b"), ("c", "d"), ("e", "f")]
+
+
+def test_a_document_of_which_all_is_hidden_is_read_all_the_same() -> None:
+    assert texts(blocks_of(with_body(f"<w:p>{run('Nothing else', '<w:vanish/>')}</w:p>"), "a.docx")) == ["Nothing else"]
+
+
+def test_styles_hide_text_and_their_heirs_do_too() -> None:
+    styles = (
+        b'<w:styles xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main">'
+        b'<w:style w:type="paragraph" w:styleId="G"><w:rPr><w:vanish/></w:rPr></w:style>'
+        b'<w:style w:type="paragraph" w:styleId="H"><w:basedOn w:val="G"/></w:style></w:styles>'
+    )
+    body = f'<w:p><w:pPr><w:pStyle w:val="H"/></w:pPr>{run("SECRET")}</w:p><w:p>{run("seen")}</w:p>'
+    assert texts(blocks_of(with_body(body, styles_xml=styles), "a.docx")) == ["seen"]
+
+
+def test_code_in_a_typewriter_face_keeps_its_lines_and_letters_in_one_stay_prose() -> None:
+    face = '<w:rFonts w:ascii="Courier New"/>'
+    lines = "".join(f"<w:p>{run(line, face)}</w:p>" for line in ("def f(x):", "    return x + 1;"))
+    letter = f"<w:p>{run('Dear Ann, thank you for the ducks.', face)}</w:p>"
+    mixed = f"<w:p>{run('Call ')}{run('f(1);', face)}</w:p>"
+    assert blocks_of(with_body(lines + mixed + letter), "a.docx") == [
+        Code("def f(x):\n    return x + 1;"),
+        Paragraph("Call f(1);"),
+        Paragraph("Dear Ann, thank you for the ducks."),
+    ]
+
+
+def test_numbers_that_do_not_follow_from_the_position_are_kept() -> None:
+    def build(document: Any) -> None:
+        document.add_paragraph("first", style="List Number")
+        document.add_paragraph("Between.")
+        document.add_paragraph("second", style="List Number")
+
+    assert blocks_of(make_docx(build), "a.docx") == [
+        ListBlock(True, ("first",)),
+        Paragraph("Between."),
+        ListBlock(True, ("2. second",)),
+    ]
+
+
+def test_documents_taken_in_stand_where_they_were_put() -> None:
+    relations = (
+        b'<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">'
+        b'<Relationship Id="c1" Target="/word/one.html" Type="x"/><Relationship Id="c2" Target="two.rtf" Type="x"/>'
+        b"</Relationships>"
+    )
+    body = f'<w:p>{run("before")}</w:p><w:altChunk r:id="c1"/><w:p>{run("between")}</w:p><w:altChunk r:id="c2"/>'
+    data = with_body(body, one_html="<p>of the web — ä</p>".encode(), two_rtf=rb"{\rtf1 rich\par}")
+    data = with_parts(data, {"word/_rels/document.xml.rels": relations})
+    assert texts(blocks_of(data, "a.docx")) == ["before", "of the web — ä", "between", "rich"]
+
+
+def test_a_table_of_one_column_is_a_box_around_its_text() -> None:
+    body = f"<w:tbl><w:tr>{cell('one')}</w:tr><w:tr>{cell('two')}</w:tr></w:tbl>"
+    assert blocks_of(with_body(body), "a.docx") == [Paragraph("one"), Paragraph("two")]
+
+
+def test_a_macro_enabled_document_is_read_and_has_its_own_media_type() -> None:
+    assert texts(blocks_of(make_docx(simple), "a.docm")) == ["Heading", "Some text."]
+    assert mime_type_of("docm") == "application/vnd.ms-word.document.macroEnabled.12"
+
+
+SAMPLE = make_docx(simple)
+
+
+@given(st.integers(0, len(SAMPLE) - 1), st.binary(min_size=1, max_size=8))
+@settings(max_examples=50, deadline=None)
+def test_flipped_bytes_never_raise_anything_but_a_coded_error(start: int, damage: bytes) -> None:
+    try:
+        read(SAMPLE[:start] + damage + SAMPLE[start + len(damage) :], "a.docx")
+    except KnowledgeError as error:
+        assert error.code.startswith("DOCUMENT_")
+
+
+@given(st.text(alphabet="<>/=\"' wprtvanishsdtTr:&;", max_size=60))
+@settings(max_examples=100, deadline=None)
+def test_broken_markup_never_raises_anything_but_a_coded_error(body: str) -> None:
+    try:
+        blocks_of(with_body(f"<w:p><w:r><w:vanish/></w:r></w:p>{body}"), "a.docx")
+    except KnowledgeError as error:
+        assert error.code.startswith("DOCUMENT_")

@@ -4,7 +4,7 @@ What anydoc does not know, our readers write into the file before anydoc gets it
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 import anydoc
@@ -12,6 +12,7 @@ import anydoc
 from mcp_knowledge.adapters.parsers.grids import Span, span_grid
 from mcp_knowledge.adapters.parsers.list_labels import item_labels, nested_items
 from mcp_knowledge.adapters.parsers.sinks import merge_headers, plain_text
+from mcp_knowledge.adapters.parsers.symbols import readable_symbols
 from mcp_knowledge.domain.blocks import (
     Block,
     Code,
@@ -27,7 +28,7 @@ from mcp_knowledge.errors import KnowledgeError
 # Noncharacters (Unicode 23.7), so that no document means them.
 COMMENT_MARK = "\ufdd0"  # begins a note that is a comment: it has no number and no reference in the text
 CODE_MARK = "\ufdd1"  # begins a paragraph that is set in a typewriter face
-INSERT_MARK = "\ufdd2"  # begins and ends a paragraph that names a document to be put here
+INSERT_MARK = "\ufdd2"  # begins a paragraph that names the blocks to put in its place
 _MARKS = re.compile(f"[{COMMENT_MARK}{CODE_MARK}{INSERT_MARK}]")
 
 _CHECKBOX = {True: "[x]", False: "[ ]"}
@@ -37,8 +38,14 @@ _LOOKS_LIKE_CODE = re.compile(r"[{};=<>|\\$#]|\w\(|[:(,]$|^(?:\t| {2,})\S")
 _MAX_CODE_LINE_CHARS = 160
 
 
-def document_blocks(data: bytes, kind: anydoc.Format) -> list[Block]:
-    """The blocks of a file. Raises KnowledgeError with the code that anydoc's verdict means."""
+def document_blocks(
+    data: bytes, kind: anydoc.Format, inserts: Mapping[str, Sequence[Block]] | None = None
+) -> list[Block]:
+    """The blocks of a file; `inserts` are those that marked paragraphs name.
+
+    Raises:
+        KnowledgeError: with the code that anydoc's verdict means.
+    """
     try:
         document = anydoc.to_document(data, kind)
     except anydoc.EncryptedError:
@@ -47,13 +54,14 @@ def document_blocks(data: bytes, kind: anydoc.Format) -> list[Block]:
         raise KnowledgeError("DOCUMENT_RESOURCE_LIMIT") from None
     except anydoc.ConvertError:
         raise KnowledgeError("DOCUMENT_MALFORMED") from None
-    return _Reader(document.notes).blocks(document.blocks)
+    return _Reader(document.notes, inserts or {}).blocks(document.blocks)
 
 
 class _Reader:
     """Reads blocks and puts each note behind the block that refers to it."""
 
-    def __init__(self, notes: Sequence[anydoc.Note]) -> None:
+    def __init__(self, notes: Sequence[anydoc.Note], inserts: Mapping[str, Sequence[Block]]) -> None:
+        self._inserts = inserts
         self._notes = {note.id: note for note in notes}
         self._numbers: dict[str, int] = {}
         self._pending: list[str] = []
@@ -84,13 +92,17 @@ class _Reader:
             case "block_quote":
                 yield Quote("\n\n".join(plain_text(block) for block in self.blocks(source.blocks or ())))
             case "code_block":
-                yield Code(source.text or "", source.lang)
+                yield Code(_MARKS.sub("", source.text or ""), source.lang)
             case "math":
                 yield Paragraph(_readable_math(source.text or ""))
         yield from self._due_notes()
 
     def _paragraph(self, source: anydoc.Block) -> Iterator[Block]:
-        if text := self._text(source.content):
+        raw = self._raw(source.content)
+        if raw.startswith(INSERT_MARK):
+            yield from self._inserts.get(raw.removeprefix(INSERT_MARK).strip(), ())
+            return
+        if text := _MARKS.sub("", raw).strip():
             yield Paragraph(text)
             return
         for inline in source.content or ():
@@ -143,7 +155,7 @@ class _Reader:
         for inline in content or ():
             match inline.kind:
                 case "text":
-                    parts.append(inline.text or "")
+                    parts.append(readable_symbols(inline.text or ""))
                 case "math":
                     parts.append(_readable_math(inline.text or ""))
                 case "link":
@@ -202,11 +214,17 @@ def _is_typewritten(block: anydoc.Block) -> bool:
     texts = [inline for inline in block.content or () if inline.kind == "text" and (inline.text or "").strip()]
     if not texts or any(inline.kind not in ("text", "line_break", "anchor") for inline in block.content or ()):
         return False
-    return _is_marked(block) or all(inline.style is not None and inline.style.code for inline in texts)
+    return any((inline.text or "").startswith(CODE_MARK) for inline in texts) or all(
+        inline.style is not None and inline.style.code for inline in texts
+    )
 
 
 def _is_marked(block: anydoc.Block) -> bool:
-    return any((inline.text or "").startswith(CODE_MARK) for inline in block.content or ())
+    """Whether the face alone makes a paragraph typewritten, and not a style for code."""
+    texts = [inline for inline in block.content or () if inline.kind == "text"]
+    return any((inline.text or "").startswith(CODE_MARK) for inline in texts) and not all(
+        inline.style is not None and inline.style.code for inline in texts if (inline.text or "").strip(CODE_MARK)
+    )
 
 
 def _is_code(lines: Sequence[anydoc.Block]) -> bool:

@@ -1,7 +1,8 @@
-"""Word documents: the package under limits, hidden text and comments by us, everything else by anydoc."""
+"""Word documents: the package under limits, hidden text, comments and documents taken in by us, the rest by anydoc."""
 
+import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from email import message_from_bytes
 
 from mcp_knowledge.adapters.parsers.anydoc_blocks import document_blocks
@@ -9,59 +10,77 @@ from mcp_knowledge.adapters.parsers.encodings import decode
 from mcp_knowledge.adapters.parsers.packages import read_parts, write_parts
 from mcp_knowledge.adapters.parsers.properties import package_properties, titled
 from mcp_knowledge.adapters.parsers.source import Source
-from mcp_knowledge.adapters.parsers.wordml import edited, hidden_styles, read_comments
+from mcp_knowledge.adapters.parsers.wordml import edited
+from mcp_knowledge.adapters.parsers.wordml_parts import read_comments, read_relations, read_styles
+from mcp_knowledge.adapters.parsers.xml_splices import in_utf8
 from mcp_knowledge.domain.blocks import NOWHERE, Block, NormalizedDocument
 from mcp_knowledge.errors import KnowledgeError
 
 # Pictures and embedded objects are not inflated: nothing is read from them.
 _TEXT_PARTS = (".xml", ".rels", ".mht", ".mhtml", ".htm", ".html", ".xhtml", ".txt", ".rtf")
 _TEXT_STREAM = re.compile(r"word/(?:document|footnotes|endnotes)\d*\.xml")
+_MAIN_RELATIONS = re.compile(r"word/_rels/document\d*\.xml\.rels")
+_MESSAGES = (".mht", ".mhtml")
 
 
 def parse(source: Source) -> NormalizedDocument:
-    """The document's blocks. They have no location: Word files do not state where their pages end."""
+    """The document's blocks. They have no location: Word files do not state where their pages end.
+
+    A document of which all is hidden is read as if nothing were: that is what it has to say.
+    """
     parts = read_parts(source.data, _TEXT_PARTS, source.limits)
-    _edit(parts)
-    blocks = document_blocks(write_parts(parts.items()), "docx")
-    blocks.extend(_alternative_chunks(parts))
+    inserts = _documents_taken_in(parts, source)
+    blocks = _blocks(parts, inserts, keep_hidden=False) or _blocks(parts, inserts, keep_hidden=True)
     return titled(blocks, package_properties(parts), source.filename)
 
 
-def _edit(parts: dict[str, bytes]) -> None:
-    """Take hidden text out of the parts with running text, and write comments into them."""
-    comments = read_comments(parts["word/comments.xml"]) if "word/comments.xml" in parts else {}
-    hidden = _hidden_styles(parts)
-    for name in parts:
-        if _TEXT_STREAM.fullmatch(name.lower()):
-            parts[name] = edited(parts[name], comments, hidden)
+def _blocks(parts: Mapping[str, bytes], inserts: Mapping[str, Sequence[Block]], keep_hidden: bool) -> list[Block]:
+    comments = read_comments(parts.get("word/comments.xml", b""))
+    styles = read_styles(parts.get("word/styles.xml", b""))
+    streams = {
+        name: edited(in_utf8(part), comments, styles, keep_hidden)
+        for name, part in parts.items()
+        if _TEXT_STREAM.fullmatch(name.lower())
+    }
+    return document_blocks(write_parts({**parts, **streams}.items()), "docx", inserts)
 
 
-def _hidden_styles(parts: Mapping[str, bytes]) -> frozenset[str]:
-    """Broken styles hide nothing: the text is readable without them."""
+def _documents_taken_in(parts: Mapping[str, bytes], source: Source) -> dict[str, list[Block]]:
+    """Whole documents that stand inside this one (`w:altChunk`), by the id of their relation."""
+    relations: dict[str, str] = {}
+    for name, part in parts.items():
+        if _MAIN_RELATIONS.fullmatch(name.lower()):
+            relations |= read_relations(part)
+    found: dict[str, list[Block]] = {}
+    for identity, target in relations.items():
+        name = posixpath.normpath(posixpath.join("/word", target)).lstrip("/")
+        if name in parts and not name.endswith((".xml", ".rels")):
+            found[identity] = _chunk(name, parts[name], source)
+    return found
+
+
+def _chunk(name: str, part: bytes, source: Source) -> list[Block]:
+    """The blocks of a document inside; one that cannot be read leaves the rest of the file readable."""
+    from mcp_knowledge.adapters.parsers import rtf, text
+    from mcp_knowledge.adapters.parsers.html import fragment_blocks
+
     try:
-        return hidden_styles(parts.get("word/styles.xml", b""))
-    except KnowledgeError:
-        return frozenset()
+        if name.endswith(".rtf"):
+            return list(rtf.parse(Source(part, name, source.limits)).blocks)
+        if name.endswith(".txt"):
+            return list(text.parse(Source(part, name, source.limits)).blocks)
+        pages = _pages_of_message(part) if name.endswith(_MESSAGES) else [part]
+        return [block for page in pages for block in fragment_blocks(decode(page).text, NOWHERE)]
+    except KnowledgeError as error:
+        if error.code == "DOCUMENT_RESOURCE_LIMIT":
+            raise
+        return []
 
 
-def _alternative_chunks(parts: Mapping[str, bytes]) -> Iterator[Block]:
-    """Whole HTML or MHTML documents that a Word file takes in (`w:altChunk`); they come last."""
-    for name, part in sorted(parts.items()):
-        suffix = name.lower().rpartition(".")[2]
-        if not name.lower().startswith("word/") or suffix not in ("mht", "mhtml", "htm", "html", "xhtml"):
-            continue
-        from mcp_knowledge.adapters.parsers.html import fragment_blocks
-
-        message = message_from_bytes(part) if suffix in ("mht", "mhtml") else None
-        pages = (
-            [part]
-            if message is None
-            else [
-                payload
-                for piece in message.walk()
-                if piece.get_content_type() == "text/html"
-                and isinstance(payload := piece.get_payload(decode=True), bytes)
-            ]
-        )
-        for page in pages:
-            yield from fragment_blocks(decode(page).text, NOWHERE)
+def _pages_of_message(part: bytes) -> list[bytes]:
+    payloads = (
+        piece.get_payload(decode=True)
+        for piece in message_from_bytes(part).walk()
+        if piece.get_content_type() == "text/html"
+    )
+    return [payload for payload in payloads if isinstance(payload, bytes)]

@@ -182,8 +182,7 @@ class _ContentEditor(Editor):
     def end(self, name: str, parser: expat.XMLParserType) -> None:
         at = parser.CurrentByteIndex
         item = self._open.pop()
-        # Of an empty element's tag expat names the beginning twice.
-        end = self.tag_end(at)
+        end = self.element_end(item.start, at)
         if item.is_comment:
             self._comment = None
             self.splices.replace(item.start, end, self._note(item))
@@ -194,7 +193,7 @@ class _ContentEditor(Editor):
             return
         if item.hidden:
             self.splices.cut(item.start, end)
-        elif item.end_tag and at > item.start:
+        elif item.end_tag and end > at:
             self.splices.replace(at, end, item.end_tag)
         elif item.end_tag:
             self.splices.cut(item.start, end)
@@ -209,7 +208,7 @@ class _ContentEditor(Editor):
         if keeps_tag:
             self.splices.insert(item.start, start_tag + item.before)
             self.splices.insert(end, end_tag)
-        elif at == item.start:
+        elif at == end:
             self.splices.cut(item.start, end)
         else:
             self.splices.replace(item.start, self.tag_end(item.start), start_tag)

@@ -51,6 +51,15 @@ class Editor(Handler):
         tag = _TAG.match(self.xml, index)
         return tag.end() if tag else index
 
+    def element_end(self, start: int, at: int) -> int:
+        """Where the element ends that began at `start`, when the parser stands at `at` at its end.
+
+        That is before the end tag, or, as expat has it, behind an empty element's only tag: then it is `at` itself.
+        """
+        if self.xml[at - 2 : at] == b"/>" and self.tag_end(start) == at:
+            return at
+        return self.tag_end(at)
+
     def edited(self) -> bytes:
         """The part with all edits. Raises DOCUMENT_MALFORMED for what is no XML."""
         feed(self.xml, self)
