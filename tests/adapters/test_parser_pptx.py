@@ -147,7 +147,7 @@ CHART = chart_space(
     f"<c:ser><c:tx>{points('str', 'Wild')}</c:tx><c:cat>{points('str', 'May', 'June')}</c:cat>"
     f"<c:val>{points('num', '', '0.5', code='0%')}</c:val></c:ser><c:ser><c:tx><c:v>Tame</c:v></c:tx><c:val><c:numLit>"
     '<c:pt idx="0"><c:v>12.000000000000002</c:v></c:pt></c:numLit></c:val></c:ser>',
-    f"<c:catAx>{rich_title('Month')}</c:catAx>",
+    f"<c:catAx>{rich_title('Month')}</c:catAx><c:valAx>{rich_title('Thousands')}</c:valAx>",
 )
 
 
@@ -155,6 +155,7 @@ def test_charts_become_their_title_and_a_table_of_their_values() -> None:
     slide = Page(graphic('<c:chart r:id="c1"/>'), [("c1", "chart", "../charts/chart1.xml")])
     assert shown(slide, parts={"ppt/charts/chart1.xml": CHART}) == [
         Paragraph("Ducks seen", on(1)),
+        Paragraph("Thousands", on(1)),
         Table(("Month", "Wild", "Tame"), (("May", "", "12"), ("June", "50%", "")), on(1)),
     ]
 

@@ -19,7 +19,20 @@ def chart_blocks(root: Element) -> list[Block]:
     chart = child(root, "chart")
     title = _title(chart)
     table = _newer_table(root) if child(root, "chartData") is not None else _table(child(chart, "plotArea"))
-    return [*([Paragraph(title)] if title else []), *([table] if table else [])]
+    texts = [title, *_value_titles(child(chart, "plotArea")), *_labels(root)]
+    return [*(Paragraph(text) for text in dict.fromkeys(texts) if text), *([table] if table else [])]
+
+
+def _value_titles(plot: Element | None) -> Iterator[str]:
+    """What the axes of values say: mostly the unit."""
+    for axis in children(plot, "valAx"):
+        yield _title(axis)
+
+
+def _labels(root: Element) -> Iterator[str]:
+    """Labels of single points that somebody wrote."""
+    for label in root.iter("dLbl"):
+        yield " ".join(body_text(child(label, "tx", "rich")).split())
 
 
 def _title(owner: Element | None) -> str:
