@@ -1,6 +1,8 @@
 """Write the reference parts of the documentation from the running program, or check that they are fresh.
 
-A page holds them between `<!-- generated: NAME -->` and `<!-- end -->`.
+A page holds them between `<!-- generated: NAME -->` and `<!-- end -->`. What people wrote is checked too: every error
+code has its row in the troubleshooting page, every extension that is read its place in the page of formats, and every
+setting or code that any page names exists.
 
     python scripts/docs.py           rewrite
     python scripts/docs.py --check   exit 1 and name the pages that are stale
@@ -18,13 +20,18 @@ from typing import Any, Literal, Union, get_args, get_origin
 import typer.main
 from pydantic_core import PydanticUndefined
 
+from mcp_knowledge.adapters.parsers.registry import accepted_extensions
 from mcp_knowledge.errors import ERROR_CODES
 from mcp_knowledge.interfaces.cli.commands import cli
 from mcp_knowledge.interfaces.mcp.reference import mcp_reference
 from mcp_knowledge.interfaces.rest.reference import rest_reference
+from mcp_knowledge.services.intake import ARCHIVE_EXTENSION
 from mcp_knowledge.settings import MODEL_DIR, Settings
 
 PROJECT = Path(__file__).parent.parent
+CODE_ROW = re.compile(r"^\| `([A-Z_]+)` \|", re.MULTILINE)
+FORMAT_ROW = re.compile(r"^\| [^|]+ \| ([a-z, ]+|-+) \|", re.MULTILINE)
+NAME = re.compile(r"`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?:=[^`]*)?`")
 PART = re.compile(r"(<!-- generated: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -100,6 +107,29 @@ GENERATORS: dict[str, Callable[[], str]] = {
 }
 
 
+def code_faults(page: str) -> list[str]:
+    """Error codes without a row in the troubleshooting page, and rows without a code or twice."""
+    rows = CODE_ROW.findall(page)
+    faults = [f"troubleshooting.md: {code} has no row" for code in ERROR_CODES if code not in rows]
+    return faults + [
+        f"troubleshooting.md: {code} has {rows.count(code)} rows" for code in {*rows} if rows.count(code) > 1
+    ]
+
+
+def extension_faults(page: str) -> list[str]:
+    """Differences between the extensions in the page of formats and those that are read."""
+    named = [item.strip() for row in FORMAT_ROW.findall(page.partition("\n## ")[0]) for item in row.split(",")]
+    accepted = accepted_extensions() | {ARCHIVE_EXTENSION}
+    faults = [f"formats.md: {item} is missing" for item in sorted(accepted - {*named})]
+    return faults + [f"formats.md: {item} is not read" for item in sorted({*named} - accepted - {"extensions", "---"})]
+
+
+def name_faults(name: str, page: str) -> list[str]:
+    """Names in capitals, `LIKE_THIS`, that are neither a setting nor an error code."""
+    known = {item.upper() for item in Settings.model_fields} | set(ERROR_CODES)
+    return [f"{name}: `{item}` does not exist" for item in sorted({*NAME.findall(page)} - known)]
+
+
 def refreshed(text: str) -> str:
     """A page with every generated part made anew."""
     return PART.sub(lambda match: f"{match[1]}{GENERATORS[match[2]]()}\n{match[3]}", text)
@@ -107,17 +137,22 @@ def refreshed(text: str) -> str:
 
 def main(check: bool) -> int:
     """Rewrite the pages, or with `check` only report; the exit code."""
-    stale = []
+    stale, faults = [], []
     for page in [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]:
         text = page.read_text()
         fresh = refreshed(text)
+        faults += name_faults(page.name, fresh)
+        faults += code_faults(fresh) if page.name == "troubleshooting.md" else []
+        faults += extension_faults(fresh) if page.name == "formats.md" else []
         if fresh != text:
             stale.append(page.relative_to(PROJECT))
             if not check:
                 page.write_text(fresh)
     for name in stale:
         print(f"{name} {'is stale: run make docs' if check else 'rewritten'}")
-    return 1 if check and stale else 0
+    for fault in faults:
+        print(fault)
+    return 1 if faults or (check and stale) else 0
 
 
 if __name__ == "__main__":

@@ -1,8 +1,24 @@
+import importlib.util
+import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
+
+import pytest
 
 PROJECT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="module")
+def docs() -> ModuleType:
+    """The script that makes and checks the documentation."""
+    spec = importlib.util.spec_from_file_location("docs_script", PROJECT / "scripts" / "docs.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def test_the_generated_parts_of_the_docs_are_fresh() -> None:
@@ -13,8 +29,35 @@ def test_the_generated_parts_of_the_docs_are_fresh() -> None:
 
 
 def test_every_link_to_a_file_in_the_docs_leads_somewhere() -> None:
-    import re
-
     for page in [PROJECT / "README.md", *(PROJECT / "docs").glob("*.md")]:
         for target in re.findall(r"\]\((?!https?:|mailto:|#)([^)#\s]+)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors that GitHub gives a page's headings."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+def test_every_link_to_a_heading_in_the_docs_leads_there() -> None:
+    for page in [PROJECT / "README.md", *(PROJECT / "docs").glob("*.md")]:
+        for target, anchor in re.findall(r"\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)", page.read_text()):
+            assert anchor in anchors(page.parent / target if target else page), (
+                f"{page.name} links to {target}#{anchor}"
+            )
+
+
+def test_codes_formats_and_names_that_the_docs_forget_or_invent_are_found(docs: ModuleType) -> None:
+    page = (PROJECT / "docs" / "troubleshooting.md").read_text()
+    without_one = re.sub(r"^\| `SSRF_BLOCKED`.*\n", "", page, flags=re.MULTILINE)
+    assert docs.code_faults(page) == []
+    assert docs.code_faults(without_one) == ["troubleshooting.md: SSRF_BLOCKED has no row"]
+    formats = (PROJECT / "docs" / "formats.md").read_text()
+    assert docs.extension_faults(formats) == []
+    assert docs.extension_faults(formats.replace("| epub |", "| mobi |")) == [
+        "formats.md: epub is missing",
+        "formats.md: mobi is not read",
+    ]
+    assert docs.name_faults("x.md", "`MAX_UPLOAD_BYTES`, `INGEST_DATA_WATCH=true` and `SSRF_BLOCKED`") == []
+    assert docs.name_faults("x.md", "set `MAX_NOTHING_BYTES=1`") == ["x.md: `MAX_NOTHING_BYTES` does not exist"]
