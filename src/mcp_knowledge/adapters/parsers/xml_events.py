@@ -27,10 +27,12 @@ def feed(xml: bytes, handler: Handler) -> None:
     """Send a part's events to a handler. Raises DOCUMENT_MALFORMED for what is no XML, or declares a document type."""
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.buffer_text = True
-    parser.StartElementHandler = lambda name, attributes: handler.start(
-        name.rpartition(" ")[2], {_attribute(key): value for key, value in attributes.items()}, parser
+    names = _Names()
+    start, end = handler.start, handler.end
+    parser.StartElementHandler = lambda name, attributes: start(
+        names[name], {names[key]: value for key, value in attributes.items()}, parser
     )
-    parser.EndElementHandler = lambda name: handler.end(name.rpartition(" ")[2], parser)
+    parser.EndElementHandler = lambda name: end(names[name], parser)
     parser.CharacterDataHandler = handler.text
     parser.StartDoctypeDeclHandler = _refuse_doctype
     try:
@@ -39,9 +41,14 @@ def feed(xml: bytes, handler: Handler) -> None:
         raise KnowledgeError("DOCUMENT_MALFORMED") from None
 
 
-def _attribute(key: str) -> str:
-    space, _, name = key.rpartition(" ")
-    return f"r:{name}" if space.endswith("/relationships") else name
+class _Names(dict[str, str]):
+    """Short names by full ones, each made once: a sheet has a million elements of three names."""
+
+    def __missing__(self, full: str) -> str:
+        space, _, name = full.rpartition(" ")
+        # Not the namespace of lists of relations, which has such an end too.
+        self[full] = short = f"r:{name}" if "/officeDocument/" in space and space.endswith("/relationships") else name
+        return short
 
 
 def _refuse_doctype(*_: object) -> NoReturn:
