@@ -291,14 +291,6 @@ class UploadReceipt(Shape):
     duplicate: bool = Field(description="A live document has the same bytes, and this is its id.")
 
 
-class DocumentUpdate(Arguments):
-    """What to change; a field that is left out stays."""
-
-    title: Title = _changeable()
-    collectionId: Id | None = _changeable("null takes it out of its collection.")
-    metadata: MetadataObject = _changeable("Replaces what was there. Up to 64 KiB, 64 levels.")
-
-
 class ArchiveReceipt(Shape):
     """An archive was taken in; its files become documents in the background."""
 
@@ -308,6 +300,14 @@ class ArchiveReceipt(Shape):
 
 class AnyReceipt(RootModel[UploadReceipt | ArchiveReceipt]):
     """UploadReceipt, or ArchiveReceipt when the file was an archive."""
+
+
+class DocumentUpdate(Arguments):
+    """What to change; a field that is left out stays."""
+
+    title: Title = _changeable()
+    collectionId: Id | None = _changeable("null takes it out of its collection.")
+    metadata: MetadataObject = _changeable("Replaces what was there. Up to 64 KiB, 64 levels.")
 
 
 class Purge(Arguments):
@@ -452,14 +452,6 @@ class CatalogPage(Shape):
     unchanged: Literal[True] | None = None
 
 
-# Jobs
-
-
-class JobListQuery(PageQuery):
-    """Which jobs."""
-
-    status: JobStatus | None = None
-    documentId: Id | None = None
 # Archives
 
 
@@ -510,6 +502,14 @@ class ArchivePage(Shape):
     nextCursor: str | None
 
 
+# Jobs
+
+
+class JobListQuery(PageQuery):
+    """Which jobs."""
+
+    status: JobStatus | None = None
+    documentId: Id | None = None
 
 
 class Job(Shape):
