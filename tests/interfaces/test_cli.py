@@ -1,38 +1,22 @@
 import json
-import os
 import shutil
 import signal
 import socket
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
-from front_door import SETTING_NAMES, Server
+from cli_kit import run, run_json
+from front_door import Server, wait_until
 
 from mcp_knowledge.settings import MODEL_DIR
 
 POLICY = b"# Travel policy\n\nCosts above 500 EUR are approved by the head of finance. See form INV-0042.\n"
 NOTES = b"The canteen opens at noon.\n\nOn Fridays it closes early.\n"
-
-
-def run(data_dir: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    clean = {name: value for name, value in os.environ.items() if name not in SETTING_NAMES}
-    return subprocess.run(
-        [sys.executable, "-m", "mcp_knowledge", "--data-dir", str(data_dir), *arguments],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        cwd=data_dir.parent,
-        env={**clean, **environment},
-    )
-
-
-def run_json(data_dir: Path, *arguments: str, **environment: str) -> Any:
-    result = run(data_dir, *arguments, "--json", **environment)
-    assert result.returncode == 0, result.stderr + result.stdout
-    return json.loads(result.stdout)
 
 
 @pytest.fixture(scope="module")
@@ -228,6 +212,35 @@ def test_another_model_refuses_to_mix_vectors_until_everything_is_embedded_again
     assert run_json(data_dir, "status", **other)["staleDocuments"] == 0
     checks = {check["name"]: check for check in json.loads(run(data_dir, "doctor", "--json", **other).stdout)}
     assert checks["index"]["ok"]
+
+
+def test_reindexing_that_was_interrupted_goes_on_with_the_next_start(tmp_path: Path) -> None:
+    data_dir, texts = tmp_path / "data", tmp_path / "texts"
+    texts.mkdir()
+    for number in range(30):
+        (texts / f"{number}.txt").write_text(f"Text number {number} about the harbour.")
+    assert run(data_dir, "ingest", str(texts)).returncode == 0
+    command = [sys.executable, "-m", "mcp_knowledge", "--data-dir", str(data_dir), "reindex", "--all"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_until(lambda: reindexed(data_dir) > 0 or process.poll() is not None, what="some of the work to be done")
+    process.send_signal(signal.SIGINT)
+    process.wait(timeout=30)
+
+    server = Server(data_dir).start()
+    try:
+        wait_until(lambda: reindexed(data_dir) == 30, what="all to be indexed again")
+    finally:
+        server.stop()
+    report = run_json(data_dir, "reindex", "--all", "--no-wait")
+    assert (len(report["waiting"]), report["ready"], report["failed"]) == (30, [], [])
+
+
+def reindexed(data_dir: Path) -> int:
+    """How many documents were indexed a second time."""
+    with closing(apsw.Connection(str(data_dir / "app.db"), flags=apsw.SQLITE_OPEN_READONLY)) as database:
+        sql = """SELECT count(*) FROM (SELECT document_no FROM jobs WHERE status = 'completed'
+                 GROUP BY document_no HAVING count(*) > 1)"""
+        return int(next(database.execute(sql))[0])
 
 
 def test_a_second_server_on_the_same_data_is_refused(server: Server) -> None:

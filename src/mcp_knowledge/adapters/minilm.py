@@ -1,8 +1,8 @@
 """The embedding model: all-MiniLM-L6-v2 as an int8 ONNX file, run by ONNX Runtime.
 
 One session, loaded at the first use. Each call runs on one thread (ONNX Runtime's own thread pool spins and loses most
-of its throughput when a neighbour is busy); two calls at a time use both cores. Queries have threads of their own, and
-on Linux the passage threads yield to them, so a search waits for the processor's scheduler only, never for a batch.
+of its throughput when a neighbour is busy); two calls at a time use both cores. Queries have threads of their own and
+the right of way: passages begin no further call while a search is at work, and their threads have a lower priority.
 """
 
 import asyncio
@@ -21,6 +21,7 @@ import onnxruntime as ort  # type: ignore[import-untyped]  # has no type informa
 from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
+from mcp_knowledge.adapters.right_of_way import RightOfWay
 from mcp_knowledge.domain.chunking import PREFIX_VERSION
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.ports import Vector
@@ -28,8 +29,9 @@ from mcp_knowledge.settings import Settings
 
 PASSAGE_THREADS = 2
 QUERY_THREADS = 2
-# Rows x longest row of one call. Larger calls are no faster (measured from 128 to 1,024 tokens) and hold more memory.
-CALL_TOKENS = 256
+# Rows x longest row of one call, some 10 ms of work, which is what a query may have to wait for. Larger calls are no
+# faster (measured from 128 to 1,024 tokens).
+CALL_TOKENS = 128
 _TRIP_TEXTS = 32  # most texts that one trip to a thread takes along
 _COUNTED_TEXTS = 256  # encodings in memory at a time
 _FEW_TEXTS = 4  # fewer than twice as many are not worth a second thread
@@ -55,6 +57,7 @@ class MiniLmEmbedder:
         self._passages = ThreadPoolExecutor(PASSAGE_THREADS, "embed-passages", initializer=_yield_to_others)
         self._queries = ThreadPoolExecutor(QUERY_THREADS, "embed-query")
         self._recent: OrderedDict[str, Vector] = OrderedDict()
+        self._right_of_way = RightOfWay()
 
     @cached_property
     def fingerprint(self) -> str:
@@ -91,15 +94,16 @@ class MiniLmEmbedder:
 
     async def embed_query(self, text: str) -> Vector:
         """float32 [dimensions], L2-normalised."""
-        known = self._recent.get(text)
-        if known is None:
-            known = await asyncio.get_running_loop().run_in_executor(self._queries, self._embed_one, text)
-            self._recent[text] = known
-            if len(self._recent) > _REMEMBERED_QUERIES:
-                self._recent.popitem(last=False)
-        else:
-            self._recent.move_to_end(text)
-        return known
+        with self._right_of_way.taken():
+            known = self._recent.get(text)
+            if known is None:
+                known = await asyncio.get_running_loop().run_in_executor(self._queries, self._embed_one, text)
+                self._recent[text] = known
+                if len(self._recent) > _REMEMBERED_QUERIES:
+                    self._recent.popitem(last=False)
+            else:
+                self._recent.move_to_end(text)
+            return known
 
     async def embed_passages(self, texts: Sequence[str]) -> Vector:
         """float32 [len(texts), dimensions], L2-normalised, in the order of `texts`."""
@@ -121,6 +125,7 @@ class MiniLmEmbedder:
         vectors = np.empty((len(texts), self.dimensions), np.float32)
         rows = self._token_ids(texts)
         for batch in self._batches(rows):
+            self._right_of_way.wait()
             vectors[batch] = self._run([rows[index] for index in batch])
         return vectors
 

@@ -292,18 +292,21 @@ def reindex(
     everything: Annotated[
         bool, typer.Option("--all", help="Every document, such as after a change of model or chunk size.")
     ] = False,
+    wait: Annotated[bool, typer.Option(help="Wait until every document is done or has failed.")] = True,
     as_json: AsJson = False,
 ) -> None:
     """Parse, chunk and embed documents again from their originals.
 
-    Searches keep the old passages of each document until its new ones are ready.
+    Searches go on: each document keeps its old passages until its new ones are ready, and new uploads are
+    not kept waiting. Passages that did not change are not embedded again. What is interrupted goes on with
+    the server, or with the next command that works.
     """
     from mcp_knowledge.interfaces.cli.ingest import reindex_documents
 
     if bool(documents) == everything:
         raise typer.BadParameter("name documents, or --all")
     report = with_services(
-        settings_of(context), lambda services: reindex_documents(services, documents or None, quiet=as_json)
+        settings_of(context), lambda services: reindex_documents(services, documents or None, wait=wait, quiet=as_json)
     )
     if as_json:
         output.print_json(report.to_json())

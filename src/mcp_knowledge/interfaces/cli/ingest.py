@@ -135,8 +135,15 @@ async def _add(
     return True
 
 
-async def reindex_documents(services: Services, document_ids: list[str] | None, *, quiet: bool) -> IngestReport:
-    """Queue documents (None: all of them) to be indexed again from their originals, and see it through."""
+async def reindex_documents(
+    services: Services, document_ids: list[str] | None, *, wait: bool, quiet: bool
+) -> IngestReport:
+    """Queue documents (None: all of them) to be indexed again from their originals, and see it through.
+
+    Args:
+        wait: False returns as soon as everything is in the queue (a server, or the next command that works, goes on).
+        quiet: no progress bar.
+    """
     report = IngestReport()
     with progress_bar(quiet) as bar:
         watch = Watch(services, report, bar, bar.add_task("Reindexing", total=None))
@@ -149,8 +156,8 @@ async def reindex_documents(services: Services, document_ids: list[str] | None, 
                     await services.library.reindex_document(document_id)
                     watch.pending.add(document_id)
             bar.update(watch.task, total=len(watch.pending))
-            await watch.settle(0)
+            await (watch.settle(0) if wait else watch.leave())
 
         serving = find_server(services.settings.data_dir) is not None
-        await with_worker(services, asyncio.create_task(queue_all()), run_worker=not serving)
+        await with_worker(services, asyncio.create_task(queue_all()), run_worker=wait and not serving)
     return report

@@ -10,6 +10,7 @@ from mcp_knowledge.services import Services
 
 _POLL_S = 0.1
 _UNFINISHED = ("pending", "processing")
+_LOOKED_AT = 256  # documents are worked on in the order of their ids, about: no need to ask for 10,000 every time
 
 
 class Watch:
@@ -60,8 +61,9 @@ class Watch:
         self._bar.update(self.task, advance=1, total=total + len(documents))
 
     async def _collect(self) -> None:
-        found = await self._services.library.get_documents(self.pending)
-        for document_id in list(self.pending):
+        oldest = sorted(self.pending)[:_LOOKED_AT]
+        found = await self._services.library.get_documents(oldest)
+        for document_id in oldest:
             document = found.get(document_id)
             if document is not None and (document.status in _UNFINISHED or document.progress is not None):
                 continue
@@ -69,10 +71,15 @@ class Watch:
             self._bar.advance(self.task)
             if document is None:
                 self._report.skipped.append(Skipped(document_id, "deleted meanwhile"))
-            elif document.latest_error is not None:
+            elif document.latest_error is not None and await self._has_failed(document_id):
                 self._report.failed.append(document)
             else:
                 self._report.ready.append(document.id)
+
+    async def _has_failed(self, document_id: str) -> bool:
+        """Whether its newest job did; the error that it shows may be of a newer revision, which was not asked for."""
+        jobs, _ = await self._services.jobs.list(1, document_id=document_id)
+        return not jobs or jobs[0].status == "failed"
 
 
 def _reason(entry: ArchiveEntry) -> str:
