@@ -133,6 +133,11 @@ def test_encrypted_presentations_say_so() -> None:
 def test_damaged_presentations_are_malformed_or_lose_only_what_is_damaged() -> None:
     assert code_of(make_odp(title("T"), parts={"content.xml": None}), "a.odp") == "DOCUMENT_MALFORMED"
     assert code_of(make_odp(title("T"), parts={"content.xml": "<office"}), "a.odp") == "DOCUMENT_MALFORMED"
+    whole = odp_parts(title("One"), title("Two") + text_box("lost"))["content.xml"]
+    assert isinstance(whole, str)
+    cut = read(make_odp(parts={"content.xml": whole[: whole.index("lost")]}), "a.odp")
+    assert list(cut.blocks) == [Heading(1, "One", on(1)), Heading(1, "Two", on(2))]
+    assert cut.metadata["damagedSlides"] == [2]
     assert shown(title("T"), parts={"styles.xml": "<office"}) == [Heading(1, "T", on(1))]
     assert code_of(make_odp(""), "a.odp") == "DOCUMENT_EMPTY"
 

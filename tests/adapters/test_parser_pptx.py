@@ -303,9 +303,23 @@ def test_a_damaged_slide_does_not_lose_the_others() -> None:
     parts: dict[str, str | bytes | None] = {slide_name(2, 3): "<p:sld>broken", slide_name(3, 3): None}
     document = read(make_pptx(title("One"), title("Two"), title("Three"), parts=parts), "deck.pptx")
     assert list(document.blocks) == [Heading(1, "One", on(1))]
-    assert document.metadata == {"slides": 3, "unreadableSlides": [2, 3]}
+    assert document.metadata == {"slides": 3, "damagedSlides": [2, 3]}
     parts[slide_name(1, 3)] = b"\x00"
     assert code_of(make_pptx("", "", "", parts=parts), "a.pptx") == "DOCUMENT_MALFORMED"
+
+
+def test_a_slide_is_read_up_to_its_damage() -> None:
+    whole = page_xml(title("Two") + body("kept", "lost"))
+    broken: dict[str, str | bytes | None] = {slide_name(2, 2): whole[: whole.index("lost")]}
+    document = read(make_pptx(title("One"), "", parts=broken), "deck.pptx")
+    assert [block.location.slide for block in document.blocks] == [1, 2, 2]
+    assert document.blocks[-1] == ListBlock(False, ("kept",), on(2))
+    assert document.metadata["damagedSlides"] == [2]
+
+
+def test_characters_that_xml_forbids_are_blanks() -> None:
+    slide = page_xml(shape("a~b^c")).replace("~", "&#xB;").replace("^", "\x02")
+    assert texts("", parts={slide_name(1, 1): slide}) == ["a b c"]
 
 
 def test_parts_that_only_add_to_slides_may_be_missing_or_damaged() -> None:

@@ -50,7 +50,8 @@ class Comment:
 
 @dataclass(slots=True)
 class Slide:
-    """What a slide holds, in reading order. `number` counts from 1 in the order of presentation, hidden slides too."""
+    """What a slide holds, in reading order. `number` counts from 1 in the order of presentation, hidden slides too;
+    `is_damaged`: the file has lost a part of it, or all."""
 
     number: int
     title: str = ""
@@ -58,7 +59,7 @@ class Slide:
     notes: list[str] = field(default_factory=list)
     comments: list[Comment] = field(default_factory=list)
     is_hidden: bool = False
-    is_readable: bool = True
+    is_damaged: bool = False
 
     def add_title(self, text: str) -> None:
         """The slide's title; a second one, or a whole text, is a paragraph."""
@@ -91,7 +92,7 @@ def presentation(source: Source, slides: Iterable[Slide], properties: Mapping[st
     """The document of all slides that are shown.
 
     Args:
-        slides: every slide of the file, hidden and unreadable ones too; read one by one.
+        slides: every slide of the file, hidden and damaged ones too; read one by one.
         properties: what the file says about itself, its title included.
 
     Raises:
@@ -100,23 +101,23 @@ def presentation(source: Source, slides: Iterable[Slide], properties: Mapping[st
     """
     budget = TextBudget(source.limits.max_extract_bytes)
     blocks: list[Block] = []
-    count, hidden, unread = 0, [], []
+    count, hidden, damaged = 0, [], []
     for slide in slides:
         count += 1
         check_slide_count(count, source)
-        if not slide.is_readable:
-            unread.append(slide.number)
-        elif slide.is_hidden:
+        if slide.is_hidden:
             hidden.append(slide.number)
-        else:
-            for block in slide.all_blocks():
-                budget.take(plain_text(block))
-                blocks.append(block)
-    if unread and len(unread) + len(hidden) == count:
+            continue
+        if slide.is_damaged:
+            damaged.append(slide.number)
+        for block in slide.all_blocks():
+            budget.take(plain_text(block))
+            blocks.append(block)
+    if damaged and not blocks and len(damaged) + len(hidden) == count:
         raise KnowledgeError("DOCUMENT_MALFORMED")
     stated: dict[str, Any] = {**properties, "slides": count}
     stated |= {"hiddenSlides": hidden} if hidden else {}
-    stated |= {"unreadableSlides": unread} if unread else {}
+    stated |= {"damagedSlides": damaged} if damaged else {}
     return titled(blocks, stated, source.filename)
 
 

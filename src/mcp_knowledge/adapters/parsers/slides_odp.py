@@ -1,6 +1,6 @@
 """OpenDocument presentations (odp): slides in their order, each with its notes and comments."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from xml.etree.ElementTree import Element
 
 from mcp_knowledge.adapters.parsers.opendocument import open_document_properties, read_open_document
@@ -11,16 +11,22 @@ from mcp_knowledge.adapters.parsers.slides_odp_text import list_styles, paragrap
 from mcp_knowledge.adapters.parsers.slides_xml import Package, children
 from mcp_knowledge.adapters.parsers.source import Source
 from mcp_knowledge.domain.blocks import NormalizedDocument
+from mcp_knowledge.errors import KnowledgeError
 
 
 def parse(source: Source) -> NormalizedDocument:
     """The presentation's document. Raises KnowledgeError with a document failure code."""
     parts = read_open_document(source)
     package = Package(parts)
-    content = package.tree("content.xml")
+    content = package.readable("content.xml")
+    is_damaged = content is None
+    if content is None and (content := package.begun("content.xml")) is None:
+        raise KnowledgeError("DOCUMENT_MALFORMED")
     pages = list(children(content, "body", "presentation", "page"))
+    if is_damaged and not pages:
+        raise KnowledgeError("DOCUMENT_MALFORMED")
     check_slide_count(len(pages), source)
-    reader = _Reader(package, content)
+    reader = _Reader(package, content, is_damaged)
     return first_with_text(
         source,
         open_document_properties(parts),
@@ -31,7 +37,8 @@ def parse(source: Source) -> NormalizedDocument:
 
 
 class _Reader:
-    def __init__(self, package: Package, content: Element) -> None:
+    def __init__(self, package: Package, content: Element, is_damaged: bool) -> None:
+        self._is_damaged = is_damaged
         self._styles = package.readable("styles.xml")
         roots = [root for root in (self._styles, content) if root is not None]
         self._footers = [
@@ -45,11 +52,12 @@ class _Reader:
             if any(item.get("visibility") == "hidden" for item in children(style, "drawing-page-properties"))
         }
 
-    def slides(self, pages: Iterable[Element], keep_hidden: bool = False) -> Iterator[Slide]:
+    def slides(self, pages: Sequence[Element], keep_hidden: bool = False) -> Iterator[Slide]:
         """The slides one by one."""
         for number, page in enumerate(pages, 1):
-            is_hidden = page.get("style-name", "") in self._hidden and not keep_hidden
-            yield self._slide(Slide(number, is_hidden=is_hidden), page)
+            slide = Slide(number, is_hidden=page.get("style-name", "") in self._hidden and not keep_hidden)
+            slide.is_damaged = self._is_damaged and page is pages[-1]
+            yield self._slide(slide, page)
 
     def _slide(self, slide: Slide, page: Element) -> Slide:
         if not slide.is_hidden:

@@ -116,7 +116,7 @@ class _Reader:
                 slide.add_title(" ".join(line.text for line in lines))
             else:
                 slide.blocks.extend(text_blocks(lines))
-        slide.is_readable = bool(slide.title or slide.blocks)
+        slide.is_damaged = True
 
     def _master(self, master_id: int) -> Record | None:
         return self._storage.get(self._masters[master_id].object_id) if master_id in self._masters else None

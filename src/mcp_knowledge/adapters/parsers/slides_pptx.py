@@ -69,13 +69,8 @@ class _Reader:
         read: set[str] = set()
         for number, name in enumerate(names, 1):
             slide = Slide(number)
-            try:
-                if name not in read:
-                    self._read_slide(slide, name, keep_hidden)
-            except KnowledgeError as error:
-                if error.code != "DOCUMENT_MALFORMED":
-                    raise
-                slide = Slide(number, is_readable=False)
+            if name not in read:
+                self._read_slide(slide, name, keep_hidden)
             read.add(name)
             yield slide
 
@@ -99,7 +94,12 @@ class _Reader:
             yield slide
 
     def _read_slide(self, slide: Slide, name: str, keep_hidden: bool) -> None:
-        root = self._package.tree(name)
+        root = self._package.readable(name)
+        if root is None:
+            slide.is_damaged = True
+            root = self._package.begun(name)
+        if root is None:
+            return
         slide.is_hidden = root.get("show") in ("0", "false", "off") and not keep_hidden
         if slide.is_hidden:
             return

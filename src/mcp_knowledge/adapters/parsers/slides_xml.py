@@ -1,7 +1,9 @@
 """XML of presentations as trees whose names have no namespace, and the parts of a package with their relations."""
 
 import posixpath
+import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import unquote
 from xml.etree.ElementTree import Element, TreeBuilder
@@ -10,26 +12,52 @@ from xml.parsers import expat
 from mcp_knowledge.adapters.parsers.xml_events import Handler, feed
 from mcp_knowledge.errors import KnowledgeError
 
+# Characters that XML forbids and careless programs write, as bytes or as references to them.
+_FORBIDDEN = re.compile(
+    rb"[\x00-\x08\x0b\x0c\x0e-\x1f]|&#(?:x0*(?:[0-8bcef]|1[0-9a-f])|0*(?:[0-8]|1[124-9]|2\d|3[01]));", re.I
+)
+
 
 class _TreeHandler(Handler):
     def __init__(self) -> None:
-        self.builder = TreeBuilder()
+        self._builder = TreeBuilder()
+        self._open: list[str] = []
+        self._is_empty = True
 
     def start(self, name: str, attributes: Mapping[str, str], parser: expat.XMLParserType) -> None:
-        self.builder.start(name, dict(attributes))
+        self._builder.start(name, dict(attributes))
+        self._open.append(name)
+        self._is_empty = False
 
     def text(self, text: str) -> None:
-        self.builder.data(text)
+        self._builder.data(text)
 
     def end(self, name: str, parser: expat.XMLParserType) -> None:
-        self.builder.end(name)
+        self._builder.end(self._open.pop())
+
+    def root(self) -> Element | None:
+        """The tree of what has come so far."""
+        while self._open:
+            self._builder.end(self._open.pop())
+        return None if self._is_empty else self._builder.close()
 
 
 def tree(xml: bytes) -> Element:
     """A part as a tree. Raises DOCUMENT_MALFORMED for what is no XML, or declares a document type."""
     handler = _TreeHandler()
     feed(xml, handler)
-    return handler.builder.close()
+    root = handler.root()
+    if root is None:
+        raise KnowledgeError("DOCUMENT_MALFORMED")
+    return root
+
+
+def begun_tree(xml: bytes) -> Element | None:
+    """What stands in a damaged part before the damage; characters that XML forbids are no damage."""
+    handler = _TreeHandler()
+    with suppress(KnowledgeError):
+        feed(_FORBIDDEN.sub(b" ", xml), handler)
+    return handler.root()
 
 
 def child(element: Element | None, *names: str) -> Element | None:
@@ -91,6 +119,11 @@ class Package:
         if part is None:
             raise KnowledgeError("DOCUMENT_MALFORMED")
         return tree(part)
+
+    def begun(self, name: str) -> Element | None:
+        """What can be read of a damaged part, from its beginning; None when that is nothing."""
+        part = self._parts.get(name.lower())
+        return None if part is None else begun_tree(part)
 
     def readable(self, name: str | None) -> Element | None:
         """A part as a tree, or None when it is missing or damaged: for parts that only add to others."""
