@@ -7,6 +7,7 @@ from email import message_from_bytes
 
 from mcp_knowledge.adapters.parsers.anydoc_blocks import document_blocks
 from mcp_knowledge.adapters.parsers.encodings import decode
+from mcp_knowledge.adapters.parsers.flat_office import flat_word_parts
 from mcp_knowledge.adapters.parsers.packages import read_parts, write_parts
 from mcp_knowledge.adapters.parsers.properties import package_properties, titled
 from mcp_knowledge.adapters.parsers.source import Source
@@ -28,7 +29,9 @@ def parse(source: Source) -> NormalizedDocument:
 
     A document of which all is hidden is read as if nothing were: that is what it has to say.
     """
-    parts = read_parts(source.data, _TEXT_PARTS, source.limits)
+    parts = flat_word_parts(source.data)
+    if parts is None:
+        parts = read_parts(source.data, _TEXT_PARTS, source.limits)
     inserts = _documents_taken_in(parts, source)
     blocks = _blocks(parts, inserts, keep_hidden=False) or _blocks(parts, inserts, keep_hidden=True)
     return titled(blocks, package_properties(parts), source.filename)

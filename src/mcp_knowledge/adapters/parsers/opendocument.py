@@ -7,6 +7,7 @@ from typing import Any
 from xml.parsers import expat
 
 from mcp_knowledge.adapters.parsers.anydoc_blocks import document_blocks
+from mcp_knowledge.adapters.parsers.flat_office import flat_open_document_parts
 from mcp_knowledge.adapters.parsers.opendocument_edits import edited_content
 from mcp_knowledge.adapters.parsers.packages import read_parts, write_parts
 from mcp_knowledge.adapters.parsers.properties import stated_properties, titled
@@ -32,7 +33,7 @@ _PROPERTIES = {
 
 def parse(source: Source) -> NormalizedDocument:
     """The document's blocks. They have no location: the file does not state where pages end."""
-    parts = read_open_document(source)
+    parts = flat_open_document_parts(source.data) or read_open_document(source)
     blocks = _blocks(parts, keep_hidden=False) or _blocks(parts, keep_hidden=True)
     return titled(blocks, open_document_properties(parts), source.filename)
 

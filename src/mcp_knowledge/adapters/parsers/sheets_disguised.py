@@ -34,6 +34,14 @@ def disguised_format(data: bytes) -> str | None:
     return "csv" if _is_delimited(text) else None
 
 
+def is_text(data: bytes) -> bool:
+    """Whether a file is text in any encoding."""
+    try:
+        return bool(decode(data[:_HEAD_BYTES]).text.strip())
+    except KnowledgeError:
+        return False
+
+
 def _is_delimited(text: str) -> bool:
     """Whether the first lines are cut into equally many cells."""
     lines = [line for line in text.splitlines()[:-1] or text.splitlines() if line.strip()][:_SAMPLE_LINES]

@@ -7,8 +7,9 @@ import zlib
 from collections.abc import Mapping
 
 from mcp_knowledge.adapters.parsers import ole
+from mcp_knowledge.adapters.parsers.flat_office import flat_format
 from mcp_knowledge.adapters.parsers.registry import Format, Registry
-from mcp_knowledge.adapters.parsers.sheets_disguised import disguised_format
+from mcp_knowledge.adapters.parsers.sheets_disguised import disguised_format, is_text
 from mcp_knowledge.adapters.parsers.source import Source
 from mcp_knowledge.errors import KnowledgeError
 
@@ -16,6 +17,8 @@ _PDF_HEADER_WINDOW = 1024  # readers accept a PDF header within the first kiloby
 _ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
 # A main part's folder tells the kind of an Office package; names are compared in lower case.
 _PACKAGES = {"word/": "docx", "xl/": "xlsx", "ppt/": "pptx"}
+_SAVED_AS_PAGE = frozenset({"html", "eml"})  # web pages and web archives under any name
+_OLD_TEXTS = frozenset({"doc", "rtf"})  # also extensions of plain texts
 _SPREADSHEETS = frozenset({"xls", "xlsx", "ods"})
 _MAX_LISTING_BYTES = 1024 * 1024
 _MAIN_PART = re.compile(
@@ -54,10 +57,18 @@ def detect(source: Source, registry: Registry) -> Format:
     named = registry.for_extension(source.extension)
     if not named.binary:
         return named
-    disguised = disguised_format(source.data) if named.name in _SPREADSHEETS else None
+    disguised = _disguised(source.data, named.name)
     if disguised is None:
         raise KnowledgeError("DOCUMENT_MALFORMED")
     return registry.named(disguised)
+
+
+def _disguised(data: bytes, named: str) -> str | None:
+    """What a file named like a binary format is, when it is a text that its program opens all the same."""
+    found = disguised_format(data)
+    if named in _SPREADSHEETS or found in _SAVED_AS_PAGE:
+        return found
+    return "text" if named in _OLD_TEXTS and is_text(data) else None
 
 
 def _signed_format(data: bytes, extension: str) -> str | None:
@@ -70,7 +81,7 @@ def _signed_format(data: bytes, extension: str) -> str | None:
         return "rtf"
     if head.startswith(b"%PDF-") or (extension == "pdf" and b"%PDF-" in head):
         return "pdf"
-    return None
+    return flat_format(data)
 
 
 def _package_format(data: bytes) -> str:
