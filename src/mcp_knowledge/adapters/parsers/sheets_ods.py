@@ -1,13 +1,11 @@
 """OpenDocument spreadsheets (ods): cells show the text that stands in them (ODF 1.3, part 3, 9)."""
 
-import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 from xml.parsers import expat
 
-from mcp_knowledge.adapters.parsers.packages import read_parts
+from mcp_knowledge.adapters.parsers.opendocument import open_document_properties, read_open_document
 from mcp_knowledge.adapters.parsers.sheets import document_of
-from mcp_knowledge.adapters.parsers.sheets_dates import show_date
 from mcp_knowledge.adapters.parsers.sheets_model import (
     MAX_COLUMN,
     MAX_ROW,
@@ -21,6 +19,7 @@ from mcp_knowledge.adapters.parsers.sheets_model import (
     Workbook,
     cell_of,
 )
+from mcp_knowledge.adapters.parsers.sheets_ods_values import value_text
 from mcp_knowledge.adapters.parsers.sheets_parts import feed_leniently
 from mcp_knowledge.adapters.parsers.source import Source
 from mcp_knowledge.adapters.parsers.xml_events import Handler, feed
@@ -29,17 +28,7 @@ from mcp_knowledge.errors import KnowledgeError
 
 _BOLD = Style(bold=True)
 _BOLD_WEIGHTS = frozenset({"bold", "600", "700", "800", "900"})
-_VALUES = {
-    "float": "value",
-    "percentage": "value",
-    "currency": "value",
-    "date": "date-value",
-    "time": "time-value",
-    "boolean": "boolean-value",
-    "string": "string-value",
 }
-_DURATION = re.compile(
-    r"(-?)P(?:(\d{1,6})W)?(?:([\d.]{1,12})D)?(?:T(?:([\d.]{1,12})H)?(?:([\d.]{1,12})M)?(?:([\d.]{1,12})S)?)?"
 )
 _SHAPES = frozenset(
     {
@@ -61,15 +50,13 @@ _MAX_SPACES = 1_000
 
 def parse(source: Source) -> NormalizedDocument:
     """The spreadsheet's document."""
-    parts = read_parts(source.data, (".xml",), source.limits)
+    parts = read_open_document(source)
     workbook = read_workbook(parts, CellBudget(source.limits))
-    return document_of(workbook, {}, source.filename)
+    return document_of(workbook, open_document_properties(parts), source.filename)
 
 
 def read_workbook(parts: Mapping[str, bytes], budget: CellBudget) -> Workbook:
-    """All sheets that are shown. Raises DOCUMENT_ENCRYPTED, or DOCUMENT_MALFORMED for what is no such file."""
-    if b"encryption-data" in parts.get("META-INF/manifest.xml", b""):
-        raise KnowledgeError("DOCUMENT_ENCRYPTED")
+    """All sheets that are shown. Raises DOCUMENT_MALFORMED for what is no such file."""
     content = parts.get("content.xml")
     if content is None:
         raise KnowledgeError("DOCUMENT_MALFORMED")
@@ -231,7 +218,7 @@ class _ContentReader(Handler):
         if covered or self._sheet is None:
             return
         kind = cell.get("value-type", "")
-        text = "\n".join(self._lines).strip() or _value_text(cell, kind)
+        text = "\n".join(self._lines).strip() or value_text(cell, kind)
         if not text:
             return
         style = _BOLD if cell.get("style-name", "") in self._bold_styles else PLAIN
@@ -315,39 +302,3 @@ def _count(attributes: Mapping[str, str], name: str, most: int) -> int:
     if not (stated.isascii() and stated.isdecimal()):
         return 1
     return min(max(int(stated[:12]), 1), most)
-
-
-def _value_text(cell: Mapping[str, str], kind: str) -> str:
-    """What a cell without text shows: its value, else its formula."""
-    value = cell.get(_VALUES.get(kind, ""), "").strip()
-    if kind == "boolean" and value:
-        return value.upper()
-    if kind == "percentage" and value:
-        return _percent(value)
-    if kind == "time" and value:
-        return _duration(value)
-    if value or kind == "string":
-        return value
-    formula = cell.get("formula", "")
-    return "=" + formula.partition("=")[2] if "=" in formula else ""
-
-
-def _percent(value: str) -> str:
-    try:
-        return f"{float(value) * 100:.10g}%"
-    except ValueError:
-        return value
-
-
-def _duration(value: str) -> str:
-    """A duration of ISO 8601 in hours, minutes and seconds."""
-    match = _DURATION.fullmatch(value)
-    try:
-        sizes = [float(part) if part else 0.0 for part in match.groups()[1:]] if match else []
-    except ValueError:
-        sizes = []
-    if match is None or not sizes:
-        return value
-    days = sum(size * unit for size, unit in zip(sizes, (7, 1, 1 / 24, 1 / 1440, 1 / 86400), strict=True))
-    code = "[h]:mm:ss.000" if sizes[-1] % 1 else "[h]:mm:ss"
-    return show_date(-days if match[1] else days, code, False) or value
