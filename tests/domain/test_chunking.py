@@ -289,6 +289,23 @@ def test_no_chunk_straddles_slides_sheets_or_chapters(other: SourceLocation) -> 
     assert [(chunk.content, chunk.location) for chunk in chunks] == [("Left.", first), ("Right.", other)]
 
 
+def test_the_title_of_a_slide_heads_no_other_slide() -> None:
+    one, two, three = (SourceLocation(slide=number) for number in (1, 2, 3))
+    chunks = chunks_of(
+        Heading(1, "Goals", one),
+        Paragraph("Grow.", one),
+        Paragraph("A slide without a title.", two),
+        Heading(1, "Only a title", three),
+        Paragraph("Another one without.", SourceLocation(slide=4)),
+    )
+    assert [(chunk.heading_path, chunk.location.slide, chunk.content) for chunk in chunks] == [
+        (("Goals",), 1, "Grow."),
+        ((), 2, "A slide without a title."),
+        (("Only a title",), 3, "Only a title"),
+        ((), 4, "Another one without."),
+    ]
+
+
 @pytest.mark.parametrize("title", ["Harbour rules", "harbour  rules", "Harbour " + "rules " * 100])
 def test_the_embedding_text_does_not_tell_a_title_twice(title: str) -> None:
     top = Heading(1, " ".join(title.split()))
