@@ -28,8 +28,6 @@ from mcp_knowledge.errors import KnowledgeError
 
 _BOLD = Style(bold=True)
 _BOLD_WEIGHTS = frozenset({"bold", "600", "700", "800", "900"})
-}
-)
 _SHAPES = frozenset(
     {
         "frame",

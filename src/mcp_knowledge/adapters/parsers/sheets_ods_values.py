@@ -13,8 +13,10 @@ _VALUES = {
     "time": "time-value",
     "boolean": "boolean-value",
     "string": "string-value",
+}
 _DURATION = re.compile(
     r"(-?)P(?:(\d{1,6})W)?(?:([\d.]{1,12})D)?(?:T(?:([\d.]{1,12})H)?(?:([\d.]{1,12})M)?(?:([\d.]{1,12})S)?)?"
+)
 
 
 def value_text(cell: Mapping[str, str], kind: str) -> str:
