@@ -14,6 +14,7 @@ from mcp_knowledge.adapters.sqlite import (
     collections,
     documents,
     figures,
+    folder_rows,
     indexing,
     job_rows,
     jobs,
@@ -22,6 +23,7 @@ from mcp_knowledge.adapters.sqlite import (
 from mcp_knowledge.adapters.sqlite.archives import SqliteArchiveStore
 from mcp_knowledge.adapters.sqlite.connection import Database
 from mcp_knowledge.adapters.sqlite.drivers import DriverName
+from mcp_knowledge.adapters.sqlite.folder import SqliteFolderStore
 from mcp_knowledge.adapters.sqlite.jobs import SqliteJobQueue
 from mcp_knowledge.adapters.sqlite.lexical import SqliteLexicalIndex
 from mcp_knowledge.adapters.sqlite.store import SqliteStore
@@ -29,7 +31,18 @@ from mcp_knowledge.adapters.sqlite.vectors import SqliteVectorIndex
 from mcp_knowledge.domain.documents import now_ms
 
 BACK_ENDS = ("sqlite", "libsql")
-_TELLING_THE_TIME = (archive_rows, archives, collections, documents, figures, indexing, job_rows, jobs, revisions)
+_TELLING_THE_TIME = (
+    archive_rows,
+    archives,
+    collections,
+    documents,
+    figures,
+    folder_rows,
+    indexing,
+    job_rows,
+    jobs,
+    revisions,
+)
 
 
 @asynccontextmanager
@@ -45,6 +58,7 @@ async def opened(name: str, path: Path, clock: Clock) -> AsyncIterator[Backend]:
             SqliteLexicalIndex(database),
             SqliteVectorIndex(database, DIMENSIONS, lambda: FINGERPRINT),
             SqliteArchiveStore(database),
+            SqliteFolderStore(database),
             clock,
             path,
         )

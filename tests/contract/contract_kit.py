@@ -12,6 +12,7 @@ from mcp_knowledge.domain.blocks import Heading, NormalizedDocument, Paragraph, 
 from mcp_knowledge.domain.documents import Chunk, Document, IndexVersions, Job, Metadata, new_id
 from mcp_knowledge.ports import (
     ArchiveStore,
+    FolderStore,
     IndexedRevision,
     JobQueue,
     LexicalIndex,
@@ -38,6 +39,7 @@ class Backend:
     lexical: LexicalIndex
     vectors: VectorIndex
     archives: ArchiveStore
+    folder: FolderStore
     clock: "Clock"
     path: Path
 

@@ -71,6 +71,7 @@ class FolderScanner:
         )
         self._task: asyncio.Task[None] | None = None
         self._told = 0.0
+        self._midway = self._round_again = False
         self._scanning: ScanStatus | None = ScanStatus("scanning")  # until the first scan of this process has ended
 
     # What a server does by itself
@@ -112,7 +113,6 @@ class FolderScanner:
                 if watch is None and present is not None:
                     watched = present
                     watch = await asyncio.to_thread(self._watch_folder, root, wake)
-                self._wake.clear()
                 await self._wait_for_change(await self._pass(quiet_ns), watch)
                 quiet_ns = _QUIET_NS
         finally:
@@ -120,16 +120,26 @@ class FolderScanner:
                 await asyncio.to_thread(watch.close)
 
     async def _pass(self, quiet_ns: int) -> float:
-        """One scan of a watched folder; seconds until the next one is due even if nothing is told to have changed."""
+        """One scan of a watched folder; seconds until the next one is due even if nothing is told to have changed.
+
+        With more files than a scan takes, it is one of a round: what is left for later, and what changes meanwhile (it
+        may lie where the round has been), asks for another round.
+        """
+        self._round_again |= self._midway and self._wake.is_set()
+        self._wake.clear()
         begun = time.monotonic()
         status, deferred = await self._scan(force=False, quiet_ns=quiet_ns)
-        pause_s = max(_PAUSE_S, _PAUSE_SHARE * (time.monotonic() - begun))
+        self._round_again |= deferred
+        self._midway = status.limit_reached
         with suppress(TimeoutError):
-            async with asyncio.timeout(pause_s):
+            async with asyncio.timeout(max(_PAUSE_S, _PAUSE_SHARE * (time.monotonic() - begun))):
                 await self._stopped.wait()
         if status.state == "failed":
             return _POLL_S
-        return 0 if deferred or status.limit_reached else _SAFETY_S
+        if self._midway:
+            return 0
+        again, self._round_again = self._round_again, False
+        return 0 if again else _SAFETY_S
 
     async def _wait_for_change(self, most_s: float, watch: FolderWatch | None) -> None:
         if watch is None or not watch.alive:

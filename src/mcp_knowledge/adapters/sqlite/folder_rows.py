@@ -57,7 +57,15 @@ _DOCUMENTS_OF = f"""
 def _file_from(row: Row) -> FolderFile:
     """A row of `_SELECT` as a file: the fields stand in the same order."""
     sha256, outcome, metadata = row[4:7]
-    fields: Row = (*row[:4], sha256 and sha256.hex(), outcome, json.loads(metadata) if metadata else {}, *row[7:])
+    times = (int(row[2]), int(row[3]))
+    fields: Row = (
+        *row[:2],
+        *times,
+        sha256 and sha256.hex(),
+        outcome,
+        json.loads(metadata) if metadata else {},
+        *row[7:],
+    )
     return FolderFile(*fields)
 
 
@@ -106,7 +114,7 @@ def _write(connection: Connection, item: FolderFile, document_no: int | None) ->
     connection.execute(
         """INSERT OR REPLACE INTO folder_files (path, size_bytes, modified_ns, changed_ns, sha256, outcome, metadata,
                reason, document_no, archive_no) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-        (item.path, item.size_bytes, item.modified_ns, item.changed_ns, item.sha256 and bytes.fromhex(item.sha256),
+        (item.path, item.size_bytes, str(item.modified_ns), str(item.changed_ns), item.sha256 and bytes.fromhex(item.sha256),
          "document" if item.outcome == "deleted" else item.outcome, to_json(item.metadata) if item.metadata else None,
          item.reason, document_no, _number(connection, "archive", item.archive_id)),
     )  # fmt: skip

@@ -2,8 +2,8 @@
 CREATE TABLE folder_files (
     path TEXT PRIMARY KEY,                   -- below the root, with /
     size_bytes INTEGER NOT NULL,
-    modified_ns INTEGER NOT NULL,
-    changed_ns INTEGER NOT NULL,
+    modified_ns TEXT NOT NULL,               -- decimal: the libsql package rounds integers of this size
+    changed_ns TEXT NOT NULL,
     sha256 BLOB,                             -- of what was taken in last; NULL when it was never read
     outcome TEXT NOT NULL,                   -- domain/folder.py names them; a `document` without a live one is `deleted`
     metadata TEXT,                           -- what the manifest gave it when it was taken in, JSON; NULL is {}
