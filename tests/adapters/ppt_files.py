@@ -10,6 +10,7 @@ DOCUMENT, SLIDE, NOTES, MASTER = 0x03E8, 0x03EE, 0x03F0, 0x03F8
 _LIST, _PERSIST, _SLIDE_ATOM, _SHOW_INFO = 0x0FF0, 0x03F3, 0x03EF, 0x03F9
 _DRAWING, _DRAWING_CONTAINER, GROUP, SHAPE = 0x040C, 0xF002, 0xF003, 0xF004
 _SHAPE_ATOM, PROPERTIES, _ANCHOR, _CLIENT_DATA, _TEXT_BOX = 0xF00A, 0xF00B, 0xF010, 0xF011, 0xF00D
+_FOOTER_PLACEHOLDER = 0x0420
 _PLACEHOLDER, _TEXT_HEADER, _CHARS, _BYTES, _STYLES = 0x0BC3, 0x0F9F, 0x0FA0, 0x0FA8, 0x0FA1
 _DIRECTORY, _USER_EDIT, _CURRENT_USER = 0x1772, 0x0FF5, 0x0FF6
 TITLE, BODY, OTHER = 0, 1, 4  # types of text
@@ -50,14 +51,22 @@ def text(characters: str, kind: int = OTHER, levels: Sequence[int] = (), narrow:
     return atom(_TEXT_HEADER, struct.pack("<I", kind)) + data + (atom(_STYLES, styles) if levels else b"")
 
 
-def shape(*content: bytes, at: Box | None = None, place: int | None = None, properties: bytes = b"") -> bytes:
-    """A shape with a text box. `place`: its placeholder type."""
+def shape(
+    *content: bytes,
+    at: Box | None = None,
+    place: int | None = None,
+    footer_place: int | None = None,
+    properties: bytes = b"",
+) -> bytes:
+    """A shape with a text box. `place`: its placeholder type, `footer_place`: the same as PowerPoint 2007 states it."""
     parts = [atom(_SHAPE_ATOM, bytes(8)), properties]
     if at is not None:
         left, top, right, bottom = at
         parts.append(atom(_ANCHOR, struct.pack("<hhhh", top, left, right, bottom)))
     if place is not None:
         parts.append(record(_CLIENT_DATA, atom(_PLACEHOLDER, struct.pack("<iBBH", 0, place, 0, 0))))
+    if footer_place is not None:
+        parts.append(record(_CLIENT_DATA, atom(_FOOTER_PLACEHOLDER, bytes([footer_place]))))
     return record(SHAPE, *parts, record(_TEXT_BOX, *content) if content else b"")
 
 

@@ -96,6 +96,7 @@ def test_narrow_characters_are_latin_1() -> None:
 
 def test_furniture_and_fields_are_left_out() -> None:
     furniture = b"".join(shape(text("noise"), place=place) for place in (DATE_PLACE, FOOTER_PLACE, NUMBER_PLACE))
+    furniture += shape(text("noise"), footer_place=FOOTER_PLACE)
     numbered = shape(text("Page *") + atom(0x0FD8, struct.pack("<i", 5)))
     assert texts(heading("T") + furniture + numbered) == ["T", "Page"]
 

@@ -19,7 +19,7 @@ from mcp_knowledge.errors import KnowledgeError
 _GROUP, _SHAPE = 0xF003, 0xF004
 _SHAPE_ATOM, _PROPERTIES, _MORE_PROPERTIES = 0xF00A, 0xF00B, 0xF122
 _CHILD_ANCHOR, _CLIENT_ANCHOR, _CLIENT_DATA, _TEXT_BOX = 0xF00F, 0xF010, 0xF011, 0xF00D
-_PLACEHOLDER, _OUTLINE_REFERENCE = 0x0BC3, 0x0F9E
+_PLACEHOLDER, _FOOTER_PLACEHOLDER, _OUTLINE_REFERENCE = 0x0BC3, 0x0420, 0x0F9E
 _DELETED = 0x8
 # Placeholder types (MS-PPT 2.13.24): date, slide number, footer, header, and the picture of the slide on its notes.
 _FURNITURE = frozenset({5, 7, 8, 9, 10, 11})
@@ -107,8 +107,7 @@ class Shapes:
         flags = (atom.unpack("II") if atom is not None else None) or (0, 0)
         properties = _properties(shape)
         hidden = int.from_bytes(properties.get(_FLAGS, b"")[:4], "little") & _HIDDEN == _HIDDEN
-        place = shape.child(_CLIENT_DATA, _PLACEHOLDER)
-        place_type = ((place.unpack("iB") if place is not None else None) or (0, 0))[1]
+        place_type = _place_type(shape)
         if flags[1] & _DELETED or hidden or place_type in (_MASTER_PLACEHOLDERS if self.is_master else _FURNITURE):
             return []
         lines: list[Line] = []
@@ -131,6 +130,15 @@ class Shapes:
         reference = box.child(_OUTLINE_REFERENCE)
         index = (reference.unpack("I") if reference is not None else None) or (len(self._outline),)
         return [self._outline[index[0]]] if index[0] < len(self._outline) else texts(box.children())
+
+
+def _place_type(shape: Record) -> int:
+    """Which of the layout's places a shape takes; 0 for none. Newer programs mark footers with a record of their own."""
+    place = shape.child(_CLIENT_DATA, _PLACEHOLDER)
+    if place is not None and (stated := place.unpack("iB")):
+        return stated[1]
+    footer = shape.child(_CLIENT_DATA, _FOOTER_PLACEHOLDER)
+    return ((footer.unpack("B") if footer is not None else None) or (0,))[0]
 
 
 def _box(shape: Record) -> Box | None:
