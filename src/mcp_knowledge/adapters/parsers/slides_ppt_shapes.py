@@ -133,7 +133,7 @@ class Shapes:
 
 
 def _place_type(shape: Record) -> int:
-    """Which of the layout's places a shape takes; 0 for none. Newer programs mark footers with a record of their own."""
+    """Which of the layout's places a shape takes; 0 for none. PowerPoint 2007 marks footers by another record."""
     place = shape.child(_CLIENT_DATA, _PLACEHOLDER)
     if place is not None and (stated := place.unpack("iB")):
         return stated[1]
