@@ -60,6 +60,29 @@ def test_a_blank_column_inside_one_table_does_not_tear_its_rows_apart() -> None:
     assert table(block)[:2] == ("A1:E5", ("item", "size", "", "price", "stock"))
 
 
+@pytest.mark.parametrize(
+    ("head", "row", "is_header"),
+    [
+        (["", "2022", "2023"], ["Revenue", 100.0, 110.0], True),
+        (["", 2022.0, 2023.0], ["Revenue", 100.0, 110.0], True),
+        (["", "Mon", "Tue"], ["8:00", "Maths", "Art"], True),
+        (["Task", "Owner", Number(45292.0, "d-mmm")], ["Dig", "Ann", "x"], True),
+        (["Name", "Phone", "City"], ["Ann", "030 123456", "Rome"], True),
+        (["City", "2020"], ["Rome", "2021"], False),
+        ([Number(45292.0, "d-mmm"), "met Ann"], [Number(45293.0, "d-mmm"), "met Bob"], False),
+        (["Acme Ltd", "Invoice", "R-2024-017"], ["1 Main Road", "Client", "K-881"], False),
+        ([1.0, 2.0], [3.0, 4.0], False),
+    ],
+)
+def test_names_of_columns_are_told_from_values(head: list[Value], row: list[Value], is_header: bool) -> None:
+    cells = {f"{'ABC'[column]}{number}": value for number in range(2, 5) for column, value in enumerate(row)}
+    cells |= {f"{'ABC'[column]}1": value for column, value in enumerate(head) if value != ""}
+    (block,) = sheet_blocks({reference: cells[reference] for reference in sorted(cells)})
+    assert isinstance(block, Table)
+    assert (block.headers is not None) == is_header
+    assert len(block.rows) == (3 if is_header else 4)
+
+
 def test_a_merged_cell_shifts_nothing() -> None:
     cells: dict[str, Value] = {"A1": "room", "B1": "day", "C1": "who", "A2": "Blue", "B2": "Mon", "C2": "Ann"}
     cells |= {"B3": "Tue", "C3": "Bob", "A4": "Red", "B4": "Mon", "C4": "Cid"}

@@ -19,9 +19,9 @@ from mcp_knowledge.errors import KnowledgeError
 FIXTURES = Path(__file__).parent / "fixtures"
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 PLACES = st.tuples(st.integers(1, 30) | st.integers(1, 1_048_576), st.integers(1, 12) | st.integers(1, 16_384))
-VALUES = st.sampled_from(["name", "total", "2023", "a longer remark in one cell", "x", "y"]) | st.integers(
-    -10_000, 10_000
-).map(float)
+VALUES = st.sampled_from(
+    ["name", "total", "2023", "a longer remark in one cell", "a remark of many words " * 6 + "ends", "x", "y"]
+) | st.integers(-10_000, 10_000).map(float)
 GRIDS = st.dictionaries(PLACES, VALUES, min_size=1, max_size=60)
 SPANS = st.tuples(st.integers(1, 30), st.integers(1, 12), st.integers(0, 3), st.integers(0, 3))
 

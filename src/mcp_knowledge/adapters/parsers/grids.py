@@ -10,7 +10,10 @@ from mcp_knowledge.errors import KnowledgeError
 MAX_REPEATED_CHARS = 100  # a merged cell's text stands in each position it covers, unless it is long
 _MAX_GROUP_ROWS = 50
 _MAX_GROUP_CHARS = 4_000
-_NUMBER = re.compile(r"[-+(]?[\s$€£¥]*\d[\d.,' ]*[%)]?\s*(?:[€$£¥]|[A-Z]{3})?|\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}.*")
+_NUMBER = re.compile(
+    r"[-+(]?[\s$€£¥]*\d[\d.,' ]*[%)]?\s*(?:[€$£¥]|[A-Z]{3})?|\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}.*|"
+    r"\d{1,2}:\d{2}(?::\d{2})?(?:\s?[AaPp][Mm])?"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from mcp_knowledge.adapters.parsers.finishing import clean
 from mcp_knowledge.adapters.parsers.grids import MAX_REPEATED_CHARS, is_number
+from mcp_knowledge.adapters.parsers.sheets_dates import date_tokens
 from mcp_knowledge.adapters.parsers.sheets_format import Number, shown
 from mcp_knowledge.adapters.parsers.sheets_model import Cell, Range, Sheet, Spans
 from mcp_knowledge.adapters.parsers.source import MAX_CELLS
@@ -18,7 +19,7 @@ class Shown(NamedTuple):
 
     Args:
         typed: a number, date, truth value or error, also one written as text.
-        label: whether it may name a column: words, or a year.
+        label: whether it may name a column: words, a year or a date.
         merged: the range that it shares with others, or None.
     """
 
@@ -65,7 +66,8 @@ class Grid:
         bottom, right = max(self.rows), max(max(row) for row in self.rows.values())
         total = 0
         for area, item in areas:
-            repeated = item if len(item.text) <= MAX_REPEATED_CHARS else item._replace(text="", label=False)
+            if len(item.text) > MAX_REPEATED_CHARS:
+                continue
             last, edge = min(area.bottom, bottom), min(area.right, right)
             total += max(0, last - area.top + 1) * max(0, edge - area.left + 1)
             if total > MAX_CELLS:
@@ -73,10 +75,11 @@ class Grid:
             for number in range(area.top, last + 1):
                 if number in self._hidden_rows:
                     continue
-                row = self.rows.setdefault(number, {})
-                for column in range(area.left, edge + 1):
-                    if column not in row and column not in self._hidden_columns:
-                        row[column] = repeated
+                row = self.rows.get(number, {})
+                covered = (at for at in range(area.left, edge + 1) if at not in row and at not in self._hidden_columns)
+                row |= dict.fromkeys(covered, item)
+                if row:
+                    self.rows[number] = row
         self.rows = dict(sorted(self.rows.items()))
 
     def row_gap(self, upper: int, lower: int) -> int:
@@ -97,5 +100,11 @@ def _shown(cell: Cell, texts: Mapping[Number, str], merged: Range | None) -> Sho
     if not text:
         return None
     typed = cell.typed or not isinstance(cell.value, str) or is_number(text)
-    label = not typed or (text.isdecimal() and len(text) == 4 and _FIRST_YEAR <= int(text) <= _LAST_YEAR)
-    return Shown(text, typed, label, cell.style.bold, merged)
+    return Shown(text, typed, not typed or _is_period(cell, text), cell.style.bold, merged)
+
+
+def _is_period(cell: Cell, text: str) -> bool:
+    """Whether a value is a year or a date."""
+    if text.isdecimal() and len(text) == 4 and _FIRST_YEAR <= int(text) <= _LAST_YEAR:
+        return True
+    return isinstance(cell.value, float) and date_tokens(cell.style.code) is not None

@@ -1,6 +1,6 @@
 """Which rows at the top of a table name its columns."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from mcp_knowledge.adapters.parsers.sheets_grid import Grid, Row
 from mcp_knowledge.adapters.parsers.sheets_regions import Region
@@ -8,6 +8,8 @@ from mcp_knowledge.adapters.parsers.sheets_regions import Region
 _SAMPLE_ROWS = 50
 _MAX_HEADER_ROWS = 5
 _MAX_NAME_CHARS = 60
+_SHORT_NAME_CHARS = 20
+_MUCH_LONGER = 1.5  # than the values below, on average, no names are, unless they are short
 
 
 def header_rows(grid: Grid, region: Region) -> int:
@@ -60,23 +62,44 @@ def _names(rows: Sequence[Row]) -> bool:
     """Whether the first of the rows names the columns: labels above numbers, in bold, or short words all different."""
     head, body = rows[0], rows[1:]
     columns = {column for row in rows for column in row}
-    if not body or not _are_labels(head) or len(head) * 2 < len(columns) or all(c.typed for c in head.values()):
+    if not body or not _are_labels(head) or len(head) * 2 < len(columns) or _periods_go_on(head, body):
         return False
-    single = len(columns) == 1
-    if all(cell.bold for cell in head.values()) and not all(cell.bold for cell in body[0].values()):
+    if len(columns) == 1:
+        return len(body) > 1 and (_is_bold(head, body) or all(cell.typed for row in body for cell in row.values()))
+    if _is_cross_table(head, body, columns):
         return True
-    if single:
-        return len(body) > 1 and all(cell.typed for row in body for cell in row.values())
-    if _typed_below([head], body) and (len(head) > 1 or len(columns) == 2):
+    if all(cell.typed for cell in head.values()):
+        return False
+    if _is_bold(head, body) or (_typed_below([head], body) and (len(head) > 1 or len(columns) == 2)):
         return True
+    return len(head) == len(columns) and len(body) > 1 and _are_names(head, body)
+
+
+def _periods_go_on(head: Row, body: Sequence[Row]) -> bool:
+    """Whether a year or date in the first row is one of many below it, and not the name of a column."""
+    periods = [column for column, cell in head.items() if cell.typed]
+    return any(row[column].typed and row[column].label for row in body for column in periods if column in row)
+
+
+def _is_bold(head: Row, body: Sequence[Row]) -> bool:
+    return all(cell.bold for cell in head.values()) and not all(cell.bold for cell in body[0].values())
+
+
+def _is_cross_table(head: Row, body: Sequence[Row], columns: Collection[int]) -> bool:
+    """Whether the corner is blank, between names above all other columns and words in front of all rows."""
+    corner = min(columns)
+    complete = corner not in head and len(head) == len(columns) - 1 > 1
+    return complete and all(corner in row for row in body) and len({cell.text for cell in head.values()}) == len(head)
+
+
+def _are_names(head: Row, body: Sequence[Row]) -> bool:
+    """Whether words are names: short, all different, without numbers, and none of them a value below."""
     texts = [cell.text for cell in head.values()]
-    if len(head) < len(columns) or len(set(texts)) < len(texts) or len(body) < 2:
+    if len(set(texts)) < len(texts) or max(map(len, texts)) > _MAX_NAME_CHARS:
         return False
-    again = any(row[column].text == cell.text for row in body for column, cell in head.items() if column in row)
-    return not again and max(map(len, texts)) <= _MAX_NAME_CHARS and _shorter(head, body)
-
-
-def _shorter(head: Row, body: Sequence[Row]) -> bool:
-    """Whether the names are, all in all, no longer than what stands below them."""
-    texts = [cell.text for row in body for cell in row.values()]
-    return sum(len(cell.text) for cell in head.values()) * len(texts) <= sum(map(len, texts)) * len(head) * 1.5
+    if any(character.isdigit() for cell in head.values() if not cell.typed for character in cell.text):
+        return False
+    if any(row[column].text == cell.text for row in body for column, cell in head.items() if column in row):
+        return False
+    below = [cell.text for row in body for cell in row.values()]
+    return sum(map(len, texts)) <= max(_SHORT_NAME_CHARS, _MUCH_LONGER * sum(map(len, below)) / len(below)) * len(texts)

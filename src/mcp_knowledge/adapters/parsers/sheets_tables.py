@@ -13,6 +13,7 @@ from mcp_knowledge.adapters.parsers.sinks import merge_headers
 from mcp_knowledge.domain.blocks import Block, Heading, Paragraph, SourceLocation, Table
 
 _MAX_TITLE_CHARS = 120
+_FEW_LINES = 3
 _PROSE_CHARS = 80  # a column whose cells are longer than that, on average, is running text
 _SPARSE = 8  # a region with fewer filled cells than one in eight is no table
 _SMALL_REGION = 100  # cells: its blank ones do no harm
@@ -122,9 +123,10 @@ class _SheetBlocks:
         columns = range(region.left, region.right + 1)
         depth = header_rows(self._grid, region)
         rows = [self._texts(number, columns) for number in region.rows]
-        if len(columns) == 1 and not depth and sum(len(text) for (text,) in rows) > len(rows) * _PROSE_CHARS:
-            for number, (text,) in zip(region.rows, rows, strict=True):
-                yield Paragraph(text, self._place(Range(number, region.left, number, region.left)))
+        if len(columns) == 1 and not depth and self._is_prose(rows):
+            for number in region.rows:
+                area = Range(number, region.left, number, region.left)
+                yield self._line_block(area, self._grid.rows[number][region.left], number == region.rows[0])
             return
         names = merge_headers([list(row) for row in rows[:depth]]) if depth else self._continued(region)
         if depth and names:
@@ -146,6 +148,11 @@ class _SheetBlocks:
         if first == depth == len(rows):
             yield Table(None, tuple(rows), self._place(region.range))
 
+    @staticmethod
+    def _is_prose(rows: Sequence[tuple[str, ...]]) -> bool:
+        """Whether a single column is lines of text: few of them, or long ones."""
+        return len(rows) <= _FEW_LINES or sum(len(text) for (text,) in rows) > len(rows) * _PROSE_CHARS
+
     def _texts(self, number: int, columns: range) -> tuple[str, ...]:
         row = self._grid.rows[number]
         return tuple(row[column].text if column in row else "" for column in columns)
@@ -160,11 +167,9 @@ class _SheetBlocks:
     def _continued(self, region: Region) -> tuple[str, ...] | None:
         """The names of the table above, for one that goes on after a blank row under the same columns."""
         names = self._names
-        if names is None or not (names.left <= region.left and region.right <= names.right):
+        if names is None or region.left != names.left or not region.left < region.right <= names.right:
             return None
-        if region.left == region.right:
-            return None
-        return names.texts[region.left - names.left : region.right - names.left + 1]
+        return names.texts[: region.right - names.left + 1]
 
     def _scattered(self, region: Region) -> Iterator[Block]:
         """Cells too far from each other for a table: each stretch of neighbours by itself."""
