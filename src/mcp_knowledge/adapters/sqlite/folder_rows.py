@@ -114,9 +114,10 @@ def _write(connection: Connection, item: FolderFile, document_no: int | None) ->
     connection.execute(
         """INSERT OR REPLACE INTO folder_files (path, size_bytes, modified_ns, changed_ns, sha256, outcome, metadata,
                reason, document_no, archive_no) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-        (item.path, item.size_bytes, str(item.modified_ns), str(item.changed_ns), item.sha256 and bytes.fromhex(item.sha256),
-         "document" if item.outcome == "deleted" else item.outcome, to_json(item.metadata) if item.metadata else None,
-         item.reason, document_no, _number(connection, "archive", item.archive_id)),
+        (item.path, item.size_bytes, str(item.modified_ns), str(item.changed_ns),
+         item.sha256 and bytes.fromhex(item.sha256), "document" if item.outcome == "deleted" else item.outcome,
+         to_json(item.metadata) if item.metadata else None, item.reason, document_no,
+         _number(connection, "archive", item.archive_id)),
     )  # fmt: skip
 
 
