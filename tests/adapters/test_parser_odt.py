@@ -126,6 +126,15 @@ def test_what_is_filled_into_a_form_is_found() -> None:
     assert paragraph.text.split() == ["Name:", "Ann", "[x]", "Agreed"]
 
 
+def test_headings_that_are_numbered_as_a_list_are_headings() -> None:
+    body = (
+        '<text:list><text:list-item><text:h text:outline-level="1">Water</text:h></text:list-item></text:list>'
+        "<text:p>Text</text:p><text:list><text:list-item><text:list><text:list-item>"
+        '<text:h text:outline-level="2">Depth</text:h></text:list-item></text:list></text:list-item></text:list>'
+    )
+    assert blocks_of(make_odt(body), "a.odt") == [Heading(1, "Water"), Paragraph("Text"), Heading(2, "Depth")]
+
+
 def test_an_encrypted_package_says_so() -> None:
     manifest = (
         b'<manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"><manifest:file-entry '

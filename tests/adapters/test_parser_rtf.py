@@ -122,7 +122,7 @@ def test_truncated_and_deeply_nested_files_are_read_or_refused_with_a_code() -> 
     assert blocks_of(HEAD + rb"\pard seen {\b un", "a.rtf") == [Paragraph("seen un")]
     assert blocks_of(rtf(rb"\pard seen " + b"{" * 100_000 + b"}" * 100_000), "a.rtf") == [Paragraph("seen")]
     assert code_of(rtf(b""), "a.rtf") == "DOCUMENT_EMPTY"
-    assert code_of(b"no rtf", "a.rtf") == "DOCUMENT_MALFORMED"
+    assert code_of(bytes(range(256)), "a.rtf") == "DOCUMENT_MALFORMED"
 
 
 SAMPLE = rtf(
@@ -138,3 +138,11 @@ def test_flipped_bytes_never_raise_anything_but_a_coded_error(start: int, damage
         read(SAMPLE[:start] + damage + SAMPLE[start + len(damage) :], "a.rtf")
     except KnowledgeError as error:
         assert error.code.startswith("DOCUMENT_")
+
+
+def test_styles_that_have_only_the_name_of_a_heading_are_headings() -> None:
+    body = (
+        rb"{\stylesheet{\s0\fs24 Normal;}{\s1\sbasedon0 Heading 2;}{\s15\sbasedon0 Title;}{\s3 Heading 1 Char;}}"
+        rb"\pard\plain\s15 Ponds\par\pard\plain\s1 Water\par\pard\plain\s3 Text\par"
+    )
+    assert blocks_of(rtf(body), "a.rtf") == [Heading(1, "Ponds"), Heading(2, "Water"), Paragraph("Text")]

@@ -110,14 +110,18 @@ class _Reader:
                 yield Image(inline.alt)
 
     def _list(self, source: anydoc.List) -> Iterator[Block]:
-        """A list; tables and code inside an item stand behind it."""
+        """A list; tables and code inside an item stand behind it, and a heading inside (numbered as a list) ends it."""
         ordered = source.marker != "bullet"
         items: list[str] = []
         others: list[Block] = []
         for label, item in zip(item_labels(source), source.items, strict=True):
             begun = False
             for block in self.blocks(item.blocks):
-                if isinstance(block, ListBlock):
+                if isinstance(block, Heading):
+                    yield from _list_and(items, others, ordered)
+                    items, others, begun = [], [], False
+                    yield block
+                elif isinstance(block, ListBlock):
                     items.extend(nested_items(block, ordered))
                 elif isinstance(block, Table | Code):
                     others.append(block)
@@ -127,9 +131,7 @@ class _Reader:
                     else:
                         items.append(label + text)
                     begun = True
-        if items:
-            yield ListBlock(ordered, tuple(items))
-        yield from others
+        yield from _list_and(items, others, ordered)
 
     def _table(self, source: anydoc.Table) -> Iterator[Block]:
         cells: list[list[Block]] = []
@@ -193,9 +195,15 @@ def _is_comment(note: anydoc.Note) -> bool:
     return next(texts, "").lstrip().startswith(COMMENT_MARK)
 
 
+def _list_and(items: Sequence[str], others: Sequence[Block], ordered: bool) -> Iterator[Block]:
+    if items:
+        yield ListBlock(ordered, tuple(items))
+    yield from others
+
+
 def _lays_out(rows: Sequence[Sequence[Span]], cells: Sequence[Sequence[Block]]) -> bool:
-    """Whether a table only places text: no row has more than one filled cell, or a cell is a headed text."""
-    if all(sum(bool(cells[span.cell]) for span in row) <= 1 for row in rows):
+    """Whether a table only places text: no row has more than one cell, or a cell is a headed text."""
+    if all(len(row) <= 1 for row in rows):
         return True
     return any(len(cell) > 1 and any(isinstance(block, Heading) for block in cell) for cell in cells)
 

@@ -6,7 +6,7 @@ Sources: MS-CFB (container), MS-DOC 2.5.1 (FIB), MS-XLS 2.4.117 (FilePass), MS-P
 import io
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import olefile
 
@@ -62,16 +62,17 @@ class Container:
         except _DAMAGE:
             return None
 
-    def with_stream(self, name: str, content: bytes) -> bytes:
-        """The file with other content, equally long, in a stream; unchanged when its container is damaged."""
-        original = self._data
-        buffer = io.BytesIO(original)
+    def with_streams(self, contents: Mapping[str, bytes]) -> bytes:
+        """The file with other contents, equally long, in streams; unchanged when its container is damaged."""
+        buffer = io.BytesIO(self._data)
         try:
             with olefile.OleFileIO(buffer) as file:
-                file.write_stream(name, content)
+                for name, content in contents.items():
+                    if content != self.stream(name):
+                        file.write_stream(name, content)
                 return buffer.getvalue()
         except (*_DAMAGE, AssertionError):
-            return original
+            return self._data
 
     def is_encrypted(self) -> bool:
         """Whether the file opens only with a password, or with somebody's rights."""

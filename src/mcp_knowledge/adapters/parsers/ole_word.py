@@ -11,7 +11,7 @@ from mcp_knowledge.adapters.parsers.ole_properties import ole_properties
 from mcp_knowledge.adapters.parsers.properties import titled
 from mcp_knowledge.adapters.parsers.sinks import plain_text
 from mcp_knowledge.adapters.parsers.source import Source
-from mcp_knowledge.adapters.parsers.word_binary import Aside, WordFile
+from mcp_knowledge.adapters.parsers.word_binary import TABLE_STREAMS, Aside, WordFile
 from mcp_knowledge.domain.blocks import Block, NormalizedDocument, Paragraph
 from mcp_knowledge.errors import KnowledgeError
 
@@ -39,12 +39,12 @@ def parse(source: Source) -> NormalizedDocument:
 def _blocks(data: bytes, container: Container, document: bytes) -> list[Block]:
     word: WordFile | None = None
     with suppress(KnowledgeError):
-        word = WordFile(document, container.stream("0Table"), container.stream("1Table"))
+        word = WordFile(document, {name: container.stream(name) for name in TABLE_STREAMS})
     if word is None:
         return document_blocks(data, "doc")
-    visible = word.visible_stream
     try:
-        blocks = document_blocks(container.with_stream(_STREAM, visible) if visible != document else data, "doc")
+        readable = container.with_streams({_STREAM: word.visible_stream, word.table_name: word.table_with_titles()})
+        blocks = document_blocks(readable, "doc")
         blocks = _placed(blocks, [*word.comments(), *word.boxes()])
         return blocks or document_blocks(data, "doc")
     except KnowledgeError as error:

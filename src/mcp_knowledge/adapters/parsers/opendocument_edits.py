@@ -133,7 +133,9 @@ class _ContentEditor(Editor):
         elif name == "ruby-text":
             item.hidden = True
         elif name == "p" and self._styles.is_title(attributes.get("style-name", "")) and parent in _BODIES:
-            self.splices.replace(at, self.tag_end(at), b"<text:h" + _NAMESPACES + b' text:outline-level="1">')
+            self.splices.replace(
+                at, self.tag_end(at), b"<text:h" + _NAMESPACES + b' text:outline-level="1" text:is-list-header="true">'
+            )
             item.end_tag = b"</text:h>"
         elif name == "control":
             item.before = escape(f" {self._styles.forms.value_of(attributes.get('control', ''))} ").encode()

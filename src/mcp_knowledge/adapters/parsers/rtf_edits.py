@@ -35,6 +35,10 @@ _CHARACTER_WORDS = frozenset({
 })  # fmt: skip
 _CHARACTER_SETS = {"mac": 10000, "pc": 437, "pca": 850}
 _OLD_CODE_PAGES = frozenset({437, 850, 852, 10000})  # which anydoc reads as Windows-1252
+_STYLE = re.compile(rb"\{(?:\\\*)?\\s\d+")
+_HEADING_NAME = re.compile(
+    rb"[ \n](?:(?:heading|titre|titolo|kop|rubrik|\\'dcberschrift) ([1-9])|title);\}$", re.IGNORECASE
+)
 _MAX_DEPTH = 1_000
 _WINDOWS_LATIN = 1252
 _RUN = run_pattern(
@@ -124,6 +128,8 @@ class RtfEditor:
             return
         group = self._groups.pop()
         self._keep(token, group)
+        if len(self._groups) == 2 and not group.use:
+            self._give_level(group)
         if not group.owns_use or group.text is None:
             return
         text = group.text.text()
@@ -137,6 +143,21 @@ class RtfEditor:
             self._author = text
         else:
             self._stated[group.use] = _date(self._date) or text
+
+    def _give_level(self, group: _Group) -> None:
+        """Some writers give the styles of headings their names only, and no level."""
+        sheet = self._out[self._groups[-1].start + 1 :][:1]
+        if not sheet or not sheet[0].lstrip().startswith(b"\\stylesheet"):
+            return
+        definition = b"".join(self._out[group.start :])
+        style, name = _STYLE.match(definition), _HEADING_NAME.search(definition)
+        if style and name and b"\\outlinelevel" not in definition:
+            level = int(name[1]) - 1 if name[1] else 0
+            self._out[group.start :] = [
+                definition[: style.end()],
+                b"\\outlinelevel%d" % level,
+                definition[style.end() :],
+            ]
 
     def _inside(self, token: Token, group: _Group) -> None:
         if token.kind == "word" and not group.begun and self._is_destination(token, group):

@@ -7,7 +7,7 @@ document's texts: main text, footnotes, headers, comments, endnotes, text boxes.
 import re
 import struct
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -20,10 +20,14 @@ _CHARACTER_RUNS, _PIECES = 0xFA, 0x1A2
 _COMMENT_PLACES, _COMMENT_TEXTS, _COMMENT_AUTHORS = 0xBA, 0xC2, 0x1BA
 _SHAPE_PLACES, _BOX_TEXTS = 0x1DA, 0x25A
 _SECOND_TABLE = 0x0200
+_STYLES = 0xA2
+TABLE_STREAMS = ("0Table", "1Table")
 
 _PAGE_BYTES = 512  # of formatting (FKP)
 _SHAPE_BYTES, _BOX_BYTES, _COMMENT_BYTES = 26, 22, 30
 _DELETED, _HIDDEN = 0x0800, 0x083C  # sprmCFRMarkDel, sprmCFVanish
+_TITLE, _HEADING = 62, 1  # built-in styles (sti, MS-DOC 2.9.260)
+_STI = 0x0FFF
 _OPERAND_BYTES = {0: 1, 1: 1, 2: 2, 3: 4, 4: 2, 5: 2, 7: 3}  # by the sprm's spra; 6 states its length
 _MAX_PIECES = 100_000
 _WINDOW = 4_000  # characters around a place in which its paragraph is looked for
@@ -55,7 +59,7 @@ class Aside:
 class WordFile:
     """The streams WordDocument and Table of a file; `visible_stream` is the first without hidden text."""
 
-    def __init__(self, document: bytes, first_table: bytes | None, second_table: bytes | None) -> None:
+    def __init__(self, document: bytes, tables: Mapping[str, bytes | None]) -> None:
         """Raises DOCUMENT_MALFORMED when the beginning or the list of pieces cannot be read."""
         self._document = document
         try:
@@ -63,8 +67,9 @@ class WordFile:
             lengths = struct.unpack_from("<7I", document, _LENGTHS)
         except struct.error:
             raise KnowledgeError("DOCUMENT_MALFORMED") from None
-        tables = (second_table, first_table) if flags & _SECOND_TABLE else (first_table, second_table)
-        self._table = next((table for table in tables if table is not None), b"")
+        names = TABLE_STREAMS[::-1] if flags & _SECOND_TABLE else TABLE_STREAMS
+        self.table_name = next((name for name in names if tables.get(name) is not None), names[0])
+        self._table = tables.get(self.table_name) or b""
         main, footnotes, headers, _, comments, endnotes, _ = lengths
         self._comments_at = main + footnotes + headers
         self._boxes_at = self._comments_at + comments + endnotes
@@ -106,6 +111,21 @@ class WordFile:
                 at = page[(count + 1) * 4 + index] * 2
                 if at and _hides(page[at + 1 : at + 1 + page[at]]):
                     yield bounds[index], bounds[index + 1]
+
+    # ---------------------------------------------------------------- styles
+
+    def table_with_titles(self) -> bytes:
+        """The table stream, equally long, with the style of titles as a heading's: readers know those only."""
+        start, length = self._range(_STYLES)
+        table = bytearray(self._table)
+        end = min(start + length, len(table))
+        at = start + 2 + int.from_bytes(table[start : start + 2], "little")
+        while at + 4 <= end:
+            size, style = struct.unpack_from("<HH", table, at)
+            if size and style & _STI == _TITLE:
+                struct.pack_into("<H", table, at + 2, (style & ~_STI) | _HEADING)
+            at += 2 + size + size % 2
+        return bytes(table)
 
     # ---------------------------------------------------------------- text beside the main text
 
