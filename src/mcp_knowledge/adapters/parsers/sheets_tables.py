@@ -1,5 +1,7 @@
 """A sheet's blocks: its name, titles, tables with their column names, comments; each with its exact range."""
 
+import re
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -17,6 +19,7 @@ _FEW_LINES = 3
 _PROSE_CHARS = 80  # a column whose cells are longer than that, on average, is running text
 _SPARSE = 8  # a region with fewer filled cells than one in eight is no table
 _SMALL_REGION = 100  # cells: its blank ones do no harm
+_NO_TITLE = re.compile(r"\n|\w://")
 _SENTENCE_ENDS = (".", "!", "?", ":", ";", ",", "。")
 
 
@@ -71,7 +74,7 @@ class _SheetBlocks:
 
     def _note(self, note: Note) -> Block:
         cell = f"{column_name(note.where.left)}{note.where.top}"
-        text = f"[{note.label} on {cell}: {note.text}]" if note.label else note.text
+        text = f"[{note.label} on {cell}: {' '.join(note.text.split())}]" if note.label else note.text
         return Paragraph(text, self._place(note.where))
 
     def _region(self, region: Region, below: Region | None) -> Iterator[Block]:
@@ -79,30 +82,35 @@ class _SheetBlocks:
         if len(region.rows) * (region.right - region.left + 1) > cells * _SPARSE + _SMALL_REGION:
             yield from self._scattered(region)
             return
-        while region.rows and (line := self._line(region)) is not None:
+        start, titled = 0, False
+        while start < len(region.rows) and (line := self._line(region, start)) is not None:
             area, cell = line
-            rest = [number for number in region.rows if number > area.bottom]
-            near = bool(rest) or (below is not None and self._grid.row_gap(region.rows[-1], below.rows[0]) <= 1)
-            yield self._line_block(area, cell, above_table=near and (bool(rest) or cell.bold or self._is_first(region)))
-            region = region._replace(rows=rest)
-        if region.rows:
-            yield from self._table(region)
+            end = bisect_right(region.rows, area.bottom, start)
+            ends_region = end == len(region.rows)
+            near = below is not None and self._grid.row_gap(region.rows[-1], below.rows[0]) <= 1
+            first = not titled and (not ends_region or self._is_first(region, start))
+            block = self._line_block(area, cell, is_title=(near or not ends_region) and (cell.bold or first))
+            titled = titled or isinstance(block, Heading)
+            yield block
+            start = end
+        if start < len(region.rows):
+            yield from self._table(region._replace(rows=region.rows[start:]))
 
-    def _is_first(self, region: Region) -> bool:
-        return region.rows[0] == next(iter(self._grid.rows))
+    def _is_first(self, region: Region, start: int) -> bool:
+        return region.rows[start] == next(iter(self._grid.rows))
 
-    def _line(self, region: Region) -> tuple[Range, Shown] | None:
-        """The first row's range and cell if it is one cell, alone in its row, of a region that is no column."""
-        top = region.rows[0]
+    def _line(self, region: Region, start: int) -> tuple[Range, Shown] | None:
+        """A row's range and cell if it is one cell, alone in its row, of a region that is no column."""
+        top = region.rows[start]
         row = [(column, cell) for column, cell in self._grid.rows[top].items() if region.left <= column <= region.right]
         column, cell = min(row, key=lambda item: item[0])
         if cell.merged is None:
-            alone = len(row) == 1 and (region.left < region.right or len(region.rows) == 1)
+            alone = len(row) == 1 and (region.left < region.right or len(region.rows) - start == 1)
             return (Range(top, column, top, column), cell) if alone else None
         area = cell.merged
         if any(other.merged != area for _, other in row) or area.top != top:
             return None
-        tall = [number for number in region.rows if number <= area.bottom]
+        tall = region.rows[start : bisect_right(region.rows, area.bottom, start)]
         if any(
             other.merged != area
             for number in tall
@@ -112,12 +120,11 @@ class _SheetBlocks:
             return None
         return area._replace(bottom=tall[-1], right=max(at for at, _ in row)), cell
 
-    def _line_block(self, area: Range, cell: Shown, above_table: bool) -> Block:
-        place = self._place(area)
-        title = above_table and not cell.typed and len(cell.text) <= _MAX_TITLE_CHARS
-        if title and "\n" not in cell.text and not cell.text.endswith(_SENTENCE_ENDS):
-            return Heading(2, cell.text, place)
-        return Paragraph(cell.text, place)
+    def _line_block(self, area: Range, cell: Shown, is_title: bool) -> Block:
+        """A heading if the line is to be a title and looks like one, else a paragraph."""
+        text, place = cell.text, self._place(area)
+        looks_so = len(text) <= _MAX_TITLE_CHARS and not text.endswith(_SENTENCE_ENDS) and not _NO_TITLE.search(text)
+        return Heading(2, text, place) if is_title and looks_so and not cell.typed else Paragraph(text, place)
 
     def _table(self, region: Region) -> Iterator[Block]:
         columns = range(region.left, region.right + 1)
