@@ -178,6 +178,17 @@ def test_excel_2_files_without_a_container_are_read() -> None:
     }
 
 
+def test_excel_4_workbooks_keep_their_sheets_apart() -> None:
+    def sheet(name: bytes, text: bytes) -> bytes:
+        label = record(0x204, struct.pack("<HHHH", 1, 1, 0, len(text)) + text)
+        return (
+            record(0x8F, struct.pack("<IB", 0, len(name)) + name) + record(0x409, b"\0\4\x10\0") + label + record(0x0A)
+        )
+
+    data = record(0x409, b"\0\4\0\1") + sheet(b"Eins", b"one") + sheet(b"Zwei", b"two") + record(0x0A)
+    assert cells_of(blocks_of(data, "old.xls")) == {("Eins", 2, 2): "one", ("Zwei", 2, 2): "two"}
+
+
 def excel_5(parts: list[bytes], names: list[str]) -> bytes:
     """A workbook of Excel 5 without its container: as some programs write them."""
     begin = record(0x809, struct.pack("<HH4x", 0x500, 5))

@@ -17,7 +17,7 @@ from mcp_knowledge.errors import KnowledgeError
 
 _BOFS = {0x0009: 2, 0x0209: 3, 0x0409: 4, 0x0809: 5}  # the beginning of a part, by version
 _END, _BOUND_SHEET, _SHARED_STRINGS, _FORMAT, _DATE_MODE, _CODE_PAGE = 0x0A, 0x85, 0xFC, 0x1E, 0x22, 0x42
-_OLD_FORMAT = 0x41E
+_OLD_FORMAT, _SHEET_NAME, _EXCEL_4_WORKBOOK = 0x41E, 0x8F, b"\x00\x01"
 _FONTS, _XFS = (0x31, 0x231), (0xE0, 0x443, 0x243, 0x43)
 _FILE_PASS = 0x2F
 _BIFF8 = 0x0600
@@ -76,6 +76,8 @@ def read_workbook(stream: bytes, budget: CellBudget) -> Workbook:
     if first is None or first.kind not in _BOFS:
         raise KnowledgeError("DOCUMENT_MALFORMED")
     shared.version = _version(first)
+    if first.data[2:4] == _EXCEL_4_WORKBOOK:
+        shared.sheets = list(_excel_4_sheets(stream, shared.encoding))
     for record in _part(stream, 0):
         _read_global(record, shared)
     workbook = Workbook(epoch_1904=shared.epoch_1904, hidden_sheets=shared.hidden_sheets)
@@ -89,6 +91,17 @@ def read_workbook(stream: bytes, budget: CellBudget) -> Workbook:
         reader.finish()
         workbook.sheets.append(sheet)
     return workbook
+
+
+def _excel_4_sheets(stream: bytes, encoding: str) -> Iterator[tuple[str, int, int]]:
+    """The sheets inside an Excel 4 workbook: each has its name in front of it."""
+    name = ""
+    for record in records(stream):
+        if record.kind == _SHEET_NAME and len(record.data) >= 5:
+            name = record.data[5 : 5 + record.data[4]].decode(encoding, "replace")
+        elif record.kind in _BOFS and name:
+            yield name, record.start, _WORKSHEET
+            name = ""
 
 
 def _version(record: Record) -> int:
