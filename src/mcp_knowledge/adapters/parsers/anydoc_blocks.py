@@ -10,6 +10,7 @@ from itertools import groupby
 import anydoc
 
 from mcp_knowledge.adapters.parsers.grids import Span, span_grid
+from mcp_knowledge.adapters.parsers.implied_headings import BoldLine, with_implied_headings
 from mcp_knowledge.adapters.parsers.list_labels import item_labels, nested_items
 from mcp_knowledge.adapters.parsers.sinks import merge_headers, plain_text
 from mcp_knowledge.adapters.parsers.symbols import readable_symbols
@@ -54,7 +55,7 @@ def document_blocks(
         raise KnowledgeError("DOCUMENT_RESOURCE_LIMIT") from None
     except anydoc.ConvertError:
         raise KnowledgeError("DOCUMENT_MALFORMED") from None
-    return _Reader(document.notes, inserts or {}).blocks(document.blocks)
+    return with_implied_headings(_Reader(document.notes, inserts or {}).blocks(document.blocks))
 
 
 class _Reader:
@@ -103,7 +104,7 @@ class _Reader:
             yield from self._inserts.get(raw.removeprefix(INSERT_MARK).strip(), ())
             return
         if text := _MARKS.sub("", raw).strip():
-            yield Paragraph(text)
+            yield BoldLine(text) if _is_bold(source) else Paragraph(text)
             return
         for inline in source.content or ():
             if inline.kind == "image" and inline.alt and not inline.alt.startswith(_MADE_UP_ALT):
@@ -213,6 +214,11 @@ def _readable_math(latex: str) -> str:
     while (plainer := _MATH_FONT.sub(r"\1", latex)) != latex:
         latex = plainer
     return latex
+
+
+def _is_bold(block: anydoc.Block) -> bool:
+    texts = [inline for inline in block.content or () if inline.kind == "text" and (inline.text or "").strip()]
+    return all(inline.style is not None and inline.style.bold for inline in texts) and len(texts) > 0
 
 
 def _is_typewritten(block: anydoc.Block) -> bool:
