@@ -369,6 +369,13 @@ def test_the_archive_limits_hold() -> None:
     assert code_of(make_pptx(title("T"), parts=many), "a.pptx") == "DOCUMENT_RESOURCE_LIMIT"
 
 
+def test_parts_that_are_referred_to_without_end_are_refused() -> None:
+    slide = Page(graphic('<c:chart r:id="c1"/>') * 500, [("c1", "chart", "../charts/chart1.xml")])
+    chart = CHART + " " * 50_000
+    data = zipped({**pptx_parts(slide), "ppt/charts/chart1.xml": chart}, zipfile.ZIP_STORED)
+    assert code_of(data, "a.pptx", max_archive_uncompressed_bytes=5_000_000) == "DOCUMENT_RESOURCE_LIMIT"
+
+
 def test_packages_that_are_no_presentation_are_malformed() -> None:
     assert (
         code_of(make_pptx(title("T"), parts={"ppt/presentation.xml": "<x/>"})[:300], "a.pptx") == "DOCUMENT_MALFORMED"

@@ -1,5 +1,6 @@
 """Charts: the title, and a table of categories and series from the values that the file keeps of them."""
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from xml.etree.ElementTree import Element
@@ -101,11 +102,12 @@ def _points(cache: Element | None) -> dict[int, str]:
 
 def _joined_levels(levels: list[dict[int, str]]) -> dict[int, str]:
     joined = {}
+    starts = [sorted(level) for level in levels[1:]]
     for place in sorted(levels[0]):
         names = [levels[0][place]]
-        for level in levels[1:]:  # a group's name stands at its first place
-            start = max((at for at in level if at <= place), default=None)
-            names.append(level[start] if start is not None else "")
+        for level, places in zip(levels[1:], starts, strict=True):  # a group's name stands at its first place
+            index = bisect_right(places, place)
+            names.append(level[places[index - 1]] if index else "")
         joined[place] = " / ".join(name for name in reversed(names) if name)
     return joined
 

@@ -17,7 +17,7 @@ from mcp_knowledge.errors import KnowledgeError
 def parse(source: Source) -> NormalizedDocument:
     """The presentation's document. Raises KnowledgeError with a document failure code."""
     parts = read_open_document(source)
-    package = Package(parts)
+    package = Package(parts, source.limits.max_archive_uncompressed_bytes)
     content = package.readable("content.xml")
     is_damaged = content is None
     if content is None and (content := package.begun("content.xml")) is None:

@@ -76,13 +76,14 @@ class _Reader:
         read: set[int] = set()
         for number, entry in enumerate(self.entries, 1):
             slide = Slide(number)
-            if entry.object_id not in read:
-                self._read_slide(slide, entry, keep_hidden)
-            read.add(entry.object_id)
+            record = self._storage.get(entry.object_id)
+            place = -entry.object_id if record is None else record.start
+            if place not in read:
+                self._read_slide(slide, entry, record, keep_hidden)
+            read.add(place)
             yield slide
 
-    def _read_slide(self, slide: Slide, entry: _Entry, keep_hidden: bool) -> None:
-        record = self._storage.get(entry.object_id)
+    def _read_slide(self, slide: Slide, entry: _Entry, record: Record | None, keep_hidden: bool) -> None:
         if record is None:
             self._read_outline(slide, entry)
             return

@@ -26,6 +26,7 @@ _FURNITURE = frozenset({5, 7, 8, 9, 10, 11})
 _MASTER_PLACEHOLDERS = frozenset(range(1, 11))
 _WORD_ART, _DESCRIPTION, _TABLE, _NEWER_SHAPE, _FLAGS = 0x00C0, 0x0381, 0x039F, 0x03A9, 0x03BF
 _HIDDEN = 0x00020002  # the flag, and the one that says that it counts
+_MAX_TABLE_SHAPES = 2_500
 _MAX_REPEATED_CHARS = 100  # a merged cell's text stands in each position it covers, unless it is long
 
 
@@ -177,7 +178,7 @@ def _table(cells: Sequence[Cell], is_stated: bool) -> Table | None:
     lefts, tops = sorted({cell.box.left for cell in cells}), sorted({cell.box.top for cell in cells})
     if not cells or (not is_stated and (len(lefts) < 2 or len(tops) < 2 or len(cells) != len(lefts) * len(tops))):
         return None
-    if len(lefts) * len(tops) > 4 * len(cells) + 100:
+    if len(cells) > _MAX_TABLE_SHAPES or len(lefts) * len(tops) > 4 * len(cells) + 100:
         return None
     grid = [[""] * len(lefts) for _ in tops]
     for cell in cells:

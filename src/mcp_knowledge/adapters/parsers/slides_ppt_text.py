@@ -89,7 +89,7 @@ class Text:
             while run_end <= start and (run := next(runs, None)):
                 run_end, level, stated = run_end + run[0], run[1], run[2]
             end = start + len(paragraph)
-            if any(start <= place < end for place in hidden):
+            if hidden:
                 paragraph = "".join(char for at, char in enumerate(paragraph, start) if at not in hidden)
             bulleted = default_bullet(bullets, self.kind, level) if stated is None else stated
             yield Line(paragraph.replace("\v", "\n").strip(), level, "bullet" if bulleted else None)

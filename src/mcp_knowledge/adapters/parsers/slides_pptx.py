@@ -30,7 +30,7 @@ _SLIDE_PART = re.compile(r"ppt/slides/slide(\d+)\.xml")
 def parse(source: Source) -> NormalizedDocument:
     """The presentation's document. Raises KnowledgeError with a document failure code."""
     parts = read_parts(source.data, _TEXT_PARTS, source.limits)
-    package = Package(parts)
+    package = Package(parts, source.limits.max_archive_uncompressed_bytes)
     reader = _Reader(package)
     names = reader.slide_names()
     check_slide_count(len(names), source)
@@ -49,6 +49,7 @@ class _Reader:
         main = [*package.related("", "officeDocument"), "ppt/presentation.xml"]
         self._main = next((name for name in main if name in package), "")
         self._templates: dict[str, Template] = {}
+        self._masters: dict[str, Element | None] = {}
         self._authors = self._read_authors()
 
     def slide_names(self) -> list[str]:
@@ -114,9 +115,10 @@ class _Reader:
     def _template(self, name: str) -> Template:
         layout = next(iter(self._package.related(name, "slideLayout")), "")
         if layout not in self._templates:
-            masters = self._package.related(layout, "slideMaster") if layout else []
-            master = self._package.readable(masters[0]) if masters else None
-            self._templates[layout] = Template(self._package.readable(layout), master)
+            master = next(iter(self._package.related(layout, "slideMaster")), "")
+            if master not in self._masters:
+                self._masters[master] = self._package.readable(master)
+            self._templates[layout] = Template(self._package.readable(layout), self._masters[master])
         return self._templates[layout]
 
     def _read_authors(self) -> dict[str, str]:

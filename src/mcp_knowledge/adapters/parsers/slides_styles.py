@@ -33,28 +33,19 @@ class Template:
     """A slide's layout and master; either may be missing."""
 
     def __init__(self, layout: Element | None, master: Element | None) -> None:
-        self._layout = _places(layout)
-        self._master = _places(master)
+        self._layout = _Places(layout)
+        self._master = _Places(master)
         self._text_styles = child(master, "txStyles")
 
     def ancestors(self, shape: Element) -> list[Element]:
         """The shape itself, then the placeholders it takes over from, nearest first."""
         place = placeholder(shape)
-        if place is None:
-            return [shape]
         found = [shape]
-        layout = next((item for item in self._layout if item[0].get("idx", "0") == place.get("idx", "0")), None)
-        layout = layout or self._by_type(self._layout, place)
-        if layout is not None:
-            found.append(layout[1])
-            place = layout[0]
-        master = self._by_type(self._master, place)
-        return [*found, master[1]] if master is not None else found
-
-    @staticmethod
-    def _by_type(places: list[tuple[Element, Element]], place: Element) -> tuple[Element, Element] | None:
-        wanted = _family(place)
-        return next((item for item in places if _family(item[0]) == wanted), None)
+        for places in (self._layout, self._master) if place is not None else ():
+            if place is not None and (source := places.source(place, by_index=places is self._layout)) is not None:
+                place = source[0]
+                found.append(source[1])
+        return found
 
     def box(self, shape: Element) -> Box | None:
         """Where a shape stands, in EMU; None when nothing says so."""
@@ -82,11 +73,22 @@ class Template:
         yield from (style for style in styles if style is not None)
 
 
-def _places(root: Element | None) -> list[tuple[Element, Element]]:
-    """Placeholders of a layout or master with their shapes."""
-    shapes = child(root, "cSld", "spTree")
-    found = [(placeholder(shape), shape) for shape in (() if shapes is None else shapes)]
-    return [(place, shape) for place, shape in found if place is not None]
+class _Places:
+    """Placeholders of a layout or master with their shapes, by index and by family; the first of each counts."""
+
+    def __init__(self, root: Element | None) -> None:
+        self._by_index: dict[str, tuple[Element, Element]] = {}
+        self._by_family: dict[str, tuple[Element, Element]] = {}
+        shapes = child(root, "cSld", "spTree")
+        for shape in () if shapes is None else shapes:
+            if (place := placeholder(shape)) is not None:
+                self._by_index.setdefault(place.get("idx", "0"), (place, shape))
+                self._by_family.setdefault(_family(place), (place, shape))
+
+    def source(self, place: Element, by_index: bool) -> tuple[Element, Element] | None:
+        """The placeholder that another one takes over from."""
+        same = self._by_index.get(place.get("idx", "0")) if by_index else None
+        return same or self._by_family.get(_family(place))
 
 
 def _family(place: Element) -> str:

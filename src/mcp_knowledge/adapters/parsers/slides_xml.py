@@ -101,10 +101,17 @@ class Relation:
 
 
 class Package:
-    """The parts of an Office Open XML file; names are compared in lower case, as Windows does."""
+    """The parts of an Office file; names are compared in lower case, as Windows does.
 
-    def __init__(self, parts: Mapping[str, bytes]) -> None:
+    Args:
+        max_bytes: of all that is read as trees. Each part is needed about once, but parts may refer to one another
+            without end.
+    """
+
+    def __init__(self, parts: Mapping[str, bytes], max_bytes: int) -> None:
         self._parts = {name.lower(): part for name, part in parts.items()}
+        self._left = max_bytes
+        self._relations: dict[str, dict[str, Relation]] = {}
 
     def __contains__(self, name: str) -> bool:
         return name.lower() in self._parts
@@ -113,27 +120,29 @@ class Package:
         """All names, in lower case and in order."""
         return sorted(self._parts)
 
-    def tree(self, name: str) -> Element:
-        """A part as a tree. Raises DOCUMENT_MALFORMED when it is missing or no XML."""
+    def _part(self, name: str) -> bytes | None:
         part = self._parts.get(name.lower())
-        if part is None:
-            raise KnowledgeError("DOCUMENT_MALFORMED")
-        return tree(part)
+        self._left -= len(part or b"")
+        if self._left < 0:
+            raise KnowledgeError("DOCUMENT_RESOURCE_LIMIT")
+        return part
+
+    def readable(self, name: str) -> Element | None:
+        """A part as a tree, or None when it is missing or damaged. Raises DOCUMENT_RESOURCE_LIMIT."""
+        part = self._part(name)
+        with suppress(KnowledgeError):
+            return tree(part) if part is not None else None
+        return None
 
     def begun(self, name: str) -> Element | None:
         """What can be read of a damaged part, from its beginning; None when that is nothing."""
-        part = self._parts.get(name.lower())
-        return None if part is None else begun_tree(part)
-
-    def readable(self, name: str | None) -> Element | None:
-        """A part as a tree, or None when it is missing or damaged: for parts that only add to others."""
-        try:
-            return self.tree(name) if name is not None else None
-        except KnowledgeError:
-            return None
+        part = self._part(name)
+        return begun_tree(part) if part is not None else None
 
     def relations(self, name: str) -> dict[str, Relation]:
         """The parts within the package that a part ("" for the package itself) refers to, by id."""
+        if name in self._relations:
+            return self._relations[name]
         folder, base = posixpath.split(name)
         root = self.readable(posixpath.join(folder, "_rels", f"{base}.rels"))
         found: dict[str, Relation] = {}
@@ -142,6 +151,7 @@ class Package:
             if item.get("TargetMode") != "External" and target:
                 path = posixpath.normpath(posixpath.join("/", folder, unquote(target.replace("\\", "/")))).lstrip("/")
                 found[item.get("Id", "")] = Relation(item.get("Type", "").rpartition("/")[2], path)
+        self._relations[name] = found
         return found
 
     def related(self, name: str, *kinds: str) -> list[str]:
