@@ -46,7 +46,10 @@ class ScriptedParser:
 
 
 class ScriptedEmbedder:
-    """Words are tokens; a text's vector depends on the text alone. Passages wait while `gate` is closed."""
+    """Words are tokens; a text's vector depends on the text alone. Passages wait while `gate` is closed.
+
+    `closes_after`: the number of calls after which it closes by itself.
+    """
 
     model = "scripted"
     version = "1"
@@ -59,6 +62,12 @@ class ScriptedEmbedder:
         self.gate.set()
         self.calls: list[list[str]] = []
         self.fault: Exception | None = None
+        self.closes_after = 0
+
+    @property
+    def texts(self) -> list[str]:
+        """All that was asked for, in order."""
+        return [text for call in self.calls for text in call]
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [len(text.split()) for text in texts]
@@ -76,6 +85,8 @@ class ScriptedEmbedder:
 
     async def embed_passages(self, texts: Sequence[str]) -> Vector:
         self.calls.append(list(texts))
+        if len(self.calls) == self.closes_after:
+            self.gate.clear()
         await asyncio.sleep(0)
         await self.gate.wait()
         if self.fault is not None:

@@ -1,6 +1,7 @@
 """The ingest worker: every path a job can take, over a real store and queue."""
 
 import asyncio
+import math
 import os
 import sys
 from collections.abc import AsyncIterator
@@ -11,7 +12,7 @@ from ingest_kit import NAME, Bench, open_bench, until
 
 from mcp_knowledge.domain.documents import Document, Job
 from mcp_knowledge.errors import ERROR_CODES, KnowledgeError
-from mcp_knowledge.services import ingest, workload
+from mcp_knowledge.services import embedding, ingest, workload
 from mcp_knowledge.services.cleanup import remove_orphan_blobs, worker_is_gone
 from mcp_knowledge.settings import Settings, load_settings
 
@@ -261,6 +262,64 @@ async def test_stopping_hands_unfinished_work_back_and_the_next_worker_does_it(
     bench.worker = bench.new_worker("this-host:2")
     await bench.worker.drain()
     assert (await bench.document(document_id)).status == (await bench.document(large_id)).status == "ready"
+
+
+async def test_a_large_document_goes_on_where_its_ingestion_was_interrupted(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedding, "_KEPT_PASSAGES", 64)
+    bench.embedder.closes_after = 9
+    running = asyncio.create_task(bench.worker.run())
+    document_id = await bench.upload("large", LONG_TEXT)
+    await until(lambda: len(bench.embedder.calls) >= 9)
+    await bench.worker.stop()
+    await running
+    first = bench.embedder.texts
+    kept = await bench.store.reusable_vectors(document_id, first, bench.embedder.fingerprint)
+    assert len(first) - 3 * 64 <= len(kept) < len(first)
+
+    bench.embedder.calls.clear()
+    bench.embedder.closes_after = 0
+    bench.embedder.gate.set()
+    bench.worker = bench.new_worker("this-host:2")
+    await bench.worker.drain()
+
+    document = await bench.document(document_id)
+    assert document.status == "ready"
+    assert set(bench.embedder.texts).isdisjoint(kept)
+    assert len(bench.embedder.texts) == document.chunk_count - len(kept)
+
+
+async def test_an_ingestion_that_times_out_keeps_what_it_has_for_the_next_attempt(
+    tmp_path: Path, quick_retries: None
+) -> None:
+    async with open_bench(load_settings(data_dir=tmp_path)) as bench:
+        bench.embedder.closes_after = 3
+        async with bench.working():
+            document_id = await bench.upload("large", LONG_TEXT)
+            await until(lambda: len(bench.embedder.calls) >= 3)
+            (work,) = bench.worker._load.works.values()
+            work.deadline = 0.0  # its time is over
+            bench.embedder.gate.set()
+            await until(lambda: bench.is_ready(document_id))
+        document = await bench.document(document_id)
+        assert (await bench.job(document_id)).attempt == 2
+        assert len(bench.embedder.texts) == document.chunk_count
+
+
+async def test_waiting_for_its_turn_is_not_counted_as_a_files_time(tmp_path: Path, quick_retries: None) -> None:
+    async with open_bench(load_settings(data_dir=tmp_path, ingestion_timeout_ms=2_000)) as bench:
+        first_is_read = asyncio.Event()
+        bench.parser.faults["first.txt"] = [first_is_read]
+        async with bench.working():
+            first = await bench.upload("first", "One text.")
+            await until(lambda: bench.parser.parsed)
+            second = await bench.upload("second", "Another text.")
+            await until(lambda: len(bench.worker._load.works) == 2)
+            assert [work.deadline for work in bench.worker._load.works.values()][1] == math.inf
+            first_is_read.set()
+            await until(lambda: bench.is_ready(second))
+        assert (await bench.document(first)).status == "ready"
 
 
 async def test_a_document_deleted_on_the_way_leaves_nothing_behind(bench: Bench) -> None:
