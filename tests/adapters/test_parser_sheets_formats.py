@@ -1,7 +1,9 @@
 """Spreadsheets that are no xlsx: OpenDocument, binary packages, and Excel's early versions."""
 
+import hashlib
 import struct
 from itertools import accumulate
+from pathlib import Path
 
 import pytest
 from parser_support import blocks_of, code_of, read
@@ -208,6 +210,50 @@ def test_excel_5_workbooks_keep_their_sheets_apart() -> None:
 
     data = excel_5([sheet("Größe"), sheet("zwei")], ["Eins", "Zwei"])
     assert cells_of(blocks_of(data, "old.xls")) == {("Eins", 3, 4): "Größe", ("Zwei", 3, 4): "zwei"}
+
+
+FIXTURES = Path(__file__).parent / "fixtures"
+
+
+def test_a_workbook_under_excels_own_password_opens_and_under_any_other_stays_closed() -> None:
+    """`protected.xls` is `orders.xls` encrypted with RC4 and the built-in password; LibreOffice opens it, too."""
+    data = (FIXTURES / "protected.xls").read_bytes()
+    assert blocks_of(data, "a.xls") == blocks_of((FIXTURES / "orders.xls").read_bytes(), "a.xls")
+    verifier = data.index(struct.pack("<HHHHH", 0x2F, 54, 1, 1, 1)) + 10 + 16
+    closed = data[:verifier] + bytes([data[verifier] ^ 1]) + data[verifier + 1 :]
+    assert code_of(closed, "a.xls") == "DOCUMENT_ENCRYPTED"
+
+
+def test_strong_rc4_under_excels_own_password_opens() -> None:
+    salt, verifier = bytes(range(16)), bytes(range(100, 116))
+    base = hashlib.sha1(salt + "VelvetSweatshop".encode("utf-16-le")).digest()
+    key = hashlib.sha1(base + bytes(4)).digest()[:16]
+    header = struct.pack("<8I", 4, 0, 0x6801, 0x8004, 128, 1, 0, 0) + "Provider\0".encode("utf-16-le")
+    secret = rc4(key, verifier + hashlib.sha1(verifier).digest())
+    file_pass = struct.pack("<HHHII", 1, 2, 2, 4, len(header)) + header + struct.pack("<I", 16) + salt
+    file_pass += secret[:16] + struct.pack("<I", 20) + secret[16:]
+    clear = record(0x204, struct.pack("<HHHHB", 1, 1, 0, 4, 0) + b"open")
+    begin = record(0x809, struct.pack("<HH4x", 0x600, 0x10)) + record(0x2F, file_pass)
+    hidden = rc4(key, bytes(len(begin)) + clear)[len(begin) :]
+    data = begin + clear[:4] + hidden[4:] + record(0x0A)
+    assert cells_of(blocks_of(data, "a.xls")) == {("Sheet1", 2, 2): "open"}
+
+
+def rc4(key: bytes, data: bytes) -> bytes:
+    """The cipher as its description has it."""
+    state = list(range(256))
+    j = 0
+    for i in range(256):
+        j = (j + state[i] + key[i % len(key)]) % 256
+        state[i], state[j] = state[j], state[i]
+    result = bytearray()
+    i = j = 0
+    for byte in data:
+        i = (i + 1) % 256
+        j = (j + state[i]) % 256
+        state[i], state[j] = state[j], state[i]
+        result.append(byte ^ state[(state[i] + state[j]) % 256])
+    return bytes(result)
 
 
 def test_an_xlsx_named_xls_is_read_as_what_it_is() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 
 import olefile
 
+from mcp_knowledge.adapters.parsers.sheets_xls_password import FILE_PASS, default_key
 from mcp_knowledge.errors import KnowledgeError
 
 MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -33,7 +34,7 @@ _KIND_BYTES = {
 
 _FIB_MAGICS = (0xA5EC, 0xA5DC)  # Word 97 and later; Word 6 and 95
 _FIB_ENCRYPTED = 0x0100
-_FILE_PASS, _BOUND_SHEET, _END_OF_PART = 0x2F, 0x85, 0x0A
+_BOUND_SHEET, _END_OF_PART = 0x85, 0x0A
 _PPT_ENCRYPTED_TOKEN = 0xF3D1C4DF
 _MAX_LEADING_RECORDS = 1_000  # FilePass is among the first few records of a workbook
 
@@ -122,22 +123,22 @@ def _word_encrypted(stream: bytes) -> bool:
 
 
 def _workbook_encrypted(stream: bytes) -> bool:
-    for kind in _leading_records(stream):
-        if kind == _FILE_PASS:
-            return True
+    for kind, data in _leading_records(stream):
+        if kind == FILE_PASS:
+            return default_key(data) is None
         if kind in (_BOUND_SHEET, _END_OF_PART):
             return False
     return False
 
 
-def _leading_records(stream: bytes) -> Iterator[int]:
-    """The types of a workbook's first records."""
+def _leading_records(stream: bytes) -> Iterator[tuple[int, bytes]]:
+    """Type and content of a workbook's first records."""
     at = 0
     for _ in range(_MAX_LEADING_RECORDS):
         if at + 4 > len(stream):
             return
         kind, size = struct.unpack_from("<HH", stream, at)
-        yield kind
+        yield kind, stream[at + 4 : at + 4 + size]
         at += 4 + size
 
 

@@ -10,6 +10,7 @@ from mcp_knowledge.adapters.parsers.sheets import document_of
 from mcp_knowledge.adapters.parsers.sheets_model import CellBudget, Sheet, Style, Workbook
 from mcp_knowledge.adapters.parsers.sheets_styles import format_code
 from mcp_knowledge.adapters.parsers.sheets_xls_cells import SheetReader
+from mcp_knowledge.adapters.parsers.sheets_xls_password import FILE_PASS, decrypted, default_key
 from mcp_knowledge.adapters.parsers.sheets_xls_records import Pieces, Record, records, shared_strings
 from mcp_knowledge.adapters.parsers.source import Source
 from mcp_knowledge.domain.blocks import NormalizedDocument
@@ -19,7 +20,6 @@ _BOFS = {0x0009: 2, 0x0209: 3, 0x0409: 4, 0x0809: 5}  # the beginning of a part,
 _END, _BOUND_SHEET, _SHARED_STRINGS, _FORMAT, _DATE_MODE, _CODE_PAGE = 0x0A, 0x85, 0xFC, 0x1E, 0x22, 0x42
 _OLD_FORMAT, _SHEET_NAME, _EXCEL_4_WORKBOOK = 0x41E, 0x8F, b"\x00\x01"
 _FONTS, _XFS = (0x31, 0x231), (0xE0, 0x443, 0x243, 0x43)
-_FILE_PASS = 0x2F
 _BIFF8 = 0x0600
 _WORKSHEET, _CHART = 0, 2
 _BOLD_WEIGHT = 600
@@ -75,6 +75,7 @@ def read_workbook(stream: bytes, budget: CellBudget) -> Workbook:
     first = next(records(stream), None)
     if first is None or first.kind not in _BOFS:
         raise KnowledgeError("DOCUMENT_MALFORMED")
+    stream = _in_clear(stream)
     shared.version = _version(first)
     if first.data[2:4] == _EXCEL_4_WORKBOOK:
         shared.sheets = list(_excel_4_sheets(stream, shared.encoding))
@@ -91,6 +92,17 @@ def read_workbook(stream: bytes, budget: CellBudget) -> Workbook:
         reader.finish()
         workbook.sheets.append(sheet)
     return workbook
+
+
+def _in_clear(stream: bytes) -> bytes:
+    """The stream without its encryption, if the password is the one that everybody knows."""
+    found = next((record.data for record in _part(stream, 0) if record.kind == FILE_PASS), None)
+    if found is None:
+        return stream
+    key = default_key(found)
+    if key is None:
+        raise KnowledgeError("DOCUMENT_ENCRYPTED")
+    return decrypted(stream, key)
 
 
 def _excel_4_sheets(stream: bytes, encoding: str) -> Iterator[tuple[str, int, int]]:
@@ -127,8 +139,6 @@ def _part(stream: bytes, start: int) -> Iterator[Record]:
 def _read_global(record: Record, shared: Globals) -> None:
     data = record.data
     match record.kind:
-        case _ if record.kind == _FILE_PASS:
-            raise KnowledgeError("DOCUMENT_ENCRYPTED")
         case _ if record.kind == _BOUND_SHEET and len(data) >= 8:
             _read_bound_sheet(record, shared)
         case _ if record.kind == _SHARED_STRINGS:
