@@ -616,7 +616,7 @@ class FolderStore(Protocol):
         ...
 
     async def same_bytes(self, sha256: str, limit: int) -> list[FolderFile]:
-        """Files that had these bytes when they were taken in, by path."""
+        """Files that had these bytes when they were taken in, by path, duplicates last."""
         ...
 
     async def page(

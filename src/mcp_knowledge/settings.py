@@ -89,7 +89,7 @@ class Settings(BaseSettings):
     ingest_data_dir: Path | None = Field(
         None, description="Folder that is scanned at start: its files become documents; empty: none."
     )
-    ingest_data_max_depth: Positive = Field(8, description="How many folders deep the scan goes.")
+    ingest_data_max_depth: int = Field(8, gt=0, le=256, description="How many folders deep the scan goes.")
     ingest_data_max_files: Positive = Field(10_000, description="Most files of one scan; the next one goes on there.")
     ingest_data_watch: bool = Field(False, description="Keep watching the folder after the scan.")
     ingest_data_prune: bool = Field(

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from folder_kit import Office, settled
+from front_door import Server, wait_until
 from rest_kit import API
 
 
@@ -154,6 +155,26 @@ async def test_the_command_names_every_file_that_it_passed_over(office: Office) 
     look = await office.look()
     assert look.document("a.txt")["status"] == "ready"
     assert look.counts["unchanged"] == 1
+
+
+def test_beside_a_running_server_the_command_scans_and_the_server_does_the_work(office: Office) -> None:
+    office.write("first.txt", "there from the start")
+    server = Server(office.settings["data_dir"], {"INGEST_DATA_DIR": str(office.root)}).start()
+    try:
+        wait_until(lambda: _ready(server) == {"first.txt"}, what="the scan at start")
+        office.write("second.txt", "added since")
+        code, answer = command(office, "scan")
+        assert (code, answer["counts"]["queued"], answer["counts"]["unchanged"]) == (0, 1, 1)
+        wait_until(lambda: _ready(server) == {"first.txt", "second.txt"}, what="the server to do the work")
+        status = server.request("GET", f"{API}/ingest/scan-status").json()
+        assert status["counts"] == answer["counts"]
+    finally:
+        server.stop()
+
+
+def _ready(server: Server) -> set[str]:
+    items = server.request("GET", f"{API}/documents?status=ready").json()["items"]
+    return {item["sourcePath"] for item in items}
 
 
 def test_the_command_needs_a_folder(office: Office) -> None:

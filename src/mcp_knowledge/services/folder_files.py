@@ -88,20 +88,22 @@ def _copy(handle: int, folder: Path, max_bytes: int) -> tuple[Path, str, int]:
     return path, digest.hexdigest(), size_bytes
 
 
-def is_gone(root: Path, path: str) -> bool:
-    """Whether there is no file at a path (as the database spells it). False when that cannot be told."""
+def is_gone(root: Path, path: str, found: FoundFile | None = None) -> bool:
+    """Whether there is no file at a path (as the database spells it). False when that cannot be told.
+
+    Args:
+        found: a file that may have been there: where case does not count, the old name still leads to it.
+    """
     names = [path]
     if _ESCAPED_BYTE.search(path):  # stands for a byte that is no UTF-8, or for itself
         names.append(_ESCAPED_BYTE.sub(lambda match: chr(0xDC00 + int(match[1], 16)), path))
-    return all(_is_missing(root, name) for name in names)
+    return all(_is_missing(root, name, found) for name in names)
 
 
-def _is_missing(root: Path, name: str) -> bool:
-    """By the exact spelling of the name: where case does not count, a file that was renamed has left its old name."""
-    folder, _, last = name.rpartition("/")
+def _is_missing(root: Path, name: str, found: FoundFile | None) -> bool:
     try:
-        with os.scandir(root / folder) as listing:
-            return all(entry.name != last for entry in listing)
+        there = (root / name).lstat()
+        return found is not None and there.st_nlink == 1 and os.path.samestat(there, (root / found.name).lstat())
     except (FileNotFoundError, NotADirectoryError):
         return True
     except OSError:

@@ -169,7 +169,7 @@ class Scan:
             if old is not None and old.sha256 == file.sha256 and not read_all:
                 await self._take_same(upload, file, old)
             else:
-                await self._take_other(upload, file, old)
+                await self._take_other(upload, found, file, old)
         finally:
             upload.path.unlink(missing_ok=True)
 
@@ -183,14 +183,16 @@ class Scan:
         self._written.append(replace(file, outcome=outcome, reason=old.reason if outcome == old.outcome else None))
         self._count(self._written[-1])
 
-    async def _take_other(self, upload: StoredUpload, file: FolderFile, old: FolderFile | None) -> None:
+    async def _take_other(
+        self, upload: StoredUpload, found: FoundFile, file: FolderFile, old: FolderFile | None
+    ) -> None:
         if old is not None and await self._is_own(file.path, old):
             if old.metadata != file.metadata:
                 await self._add_document(upload, file, replaces=old.document_id)
             else:
                 await self._add_revision(upload, file)
             return
-        former = await self._moved_from(file, upload.filename)
+        former = await self._moved_from(found, file, upload.filename)
         if former is not None:
             await self._move(
                 upload, replace(file, document_id=former.document_id, archive_id=former.archive_id), former
@@ -243,7 +245,7 @@ class Scan:
 
     # Files that were moved
 
-    async def _moved_from(self, file: FolderFile, filename: str) -> FolderFile | None:
+    async def _moved_from(self, found: FoundFile, file: FolderFile, filename: str) -> FolderFile | None:
         """The file that these bytes had been before, if it is no longer there."""
         twins = await self._folder.same_bytes(file.sha256 or "", _MOST_TWINS)
         twins = [
@@ -251,7 +253,7 @@ class Scan:
         ]
         twins.sort(key=lambda item: (item.path.rpartition("/")[2] != filename, item.path))
         for item in twins:
-            if await asyncio.to_thread(is_gone, self._root, item.path):
+            if await asyncio.to_thread(is_gone, self._root, item.path, found):
                 return item
         return None
 

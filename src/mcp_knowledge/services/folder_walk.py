@@ -21,6 +21,7 @@ Segments = tuple[str, ...]
 _NOISE = frozenset({".DS_Store", ".localized", ".Spotlight-V100", ".Trashes", ".fseventsd", ".directory", "__MACOSX"})
 _NOISE_IN_ANY_CASE = frozenset({"thumbs.db", "ehthumbs.db", "desktop.ini"})
 _NOISE_BEGINNINGS = ("._", ".~lock.", ".fuse_hidden", ".nfs")
+_MOST_SKIPPED = 10_000  # of one walk, so that a folder of links takes no memory without bound
 _OWNER_FILE = "~$"  # Office keeps one beside a document that is open; it looks like a document and is none
 
 
@@ -116,7 +117,7 @@ def walk(
         for segments, entry in _entries(root, (), max_depth, after, found):
             if stopping():
                 break
-            if len(found.files) >= max_files or len(found.skipped) >= max_files:
+            if len(found.files) >= max_files or len(found.skipped) >= max(max_files, _MOST_SKIPPED):
                 raise _EnoughError
             last = segments
             _sort_in(found, segments, entry)

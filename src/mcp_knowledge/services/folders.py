@@ -26,6 +26,7 @@ from mcp_knowledge.settings import Settings
 log = logging.getLogger(__name__)
 
 NOT_SET = "INGEST_DATA_DIR is not set."
+_OUR_FAULT = "INTERNAL_ERROR: Something went wrong on our side. The log says more."
 _TELL_S = 0.5  # between two looks at the progress of a scan
 _LOCK_POLL_S = 0.2
 _QUIET_NS = 2_000_000_000  # a watched file is read when nobody has written to it for so long
@@ -190,6 +191,9 @@ class FolderScanner:
                 ended, deferred = await self._scan_alone(self._root, last, force, quiet_ns)
         except StoppedError:  # what was saved says "scanning": the next start begins here once more
             return self._scanning or ScanStatus("scanning"), False
+        except Exception as error:  # not even the state of the scan can be read or written
+            log.exception("The folder cannot be scanned")
+            return ScanStatus("failed", error=str(error) if isinstance(error, KnowledgeError) else _OUR_FAULT), False
         finally:
             self._scanning = None
         if ended.error != last.error or ended.counts.queued:
@@ -212,7 +216,7 @@ class FolderScanner:
             raise
         except Exception:
             log.exception("The scan of the folder failed")
-            ended = replace(begun, state="failed", error=str(KnowledgeError("INTERNAL_ERROR")))
+            ended = replace(begun, state="failed", error=_OUR_FAULT)
         ended = replace(ended, completed_at_ms=now_ms())
         await self._tell(ended)
         return ended, deferred

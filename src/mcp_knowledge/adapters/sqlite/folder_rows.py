@@ -76,8 +76,8 @@ def files(connection: Connection, paths: Iterable[str]) -> dict[str, FolderFile]
 
 
 def same_bytes(connection: Connection, sha256: str, limit: int) -> list[FolderFile]:
-    """Files that had these bytes when they were taken in."""
-    sql = f"{_SELECT} WHERE f.sha256 = ? ORDER BY f.path LIMIT ?"
+    """Files that had these bytes when they were taken in, those that were taken in themselves first."""
+    sql = f"{_SELECT} WHERE f.sha256 = ? ORDER BY f.outcome = 'duplicate', f.path LIMIT ?"
     return [_file_from(row) for row in connection.execute(sql, (bytes.fromhex(sha256), limit))]
 
 
