@@ -176,7 +176,7 @@ def whole_way() -> Iterator[tuple[int, Read]]:
             if "error" in answer:
                 return _outcome(answer["error"]["code"]), []
             place = f"/api/v1/documents/{answer['id']}"
-            document = _finished(connection, place)
+            document = finished(connection, place)
             if document is None:
                 return "HANGS", []
             if document["status"] == "failed":
@@ -190,7 +190,8 @@ def _outcome(code: str) -> str:
     return _NO_CONTENT if code == "INVALID_UPLOAD" else code.removeprefix("DOCUMENT_")
 
 
-def _finished(connection: http.client.HTTPConnection, place: str) -> dict[str, Any] | None:
+def finished(connection: http.client.HTTPConnection, place: str) -> dict[str, Any] | None:
+    """The document at `place` once it is ready or has failed; None when that never comes."""
     deadline = time.monotonic() + _GIVE_UP_S
     while time.monotonic() < deadline:
         document = _get(connection, place)

@@ -40,6 +40,7 @@ from mcp_knowledge.services.ingest import IngestWorker
 from mcp_knowledge.services.intake import Intake
 from mcp_knowledge.services.jobs import Jobs
 from mcp_knowledge.services.library import Library
+from mcp_knowledge.services.pauses import ShortPauses
 from mcp_knowledge.services.reading import Reading
 from mcp_knowledge.services.search import Search
 from mcp_knowledge.services.status import Status
@@ -120,7 +121,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             events=events,
             worker=worker,
             archive_worker=archive_worker,
-            background=Background(worker, archive_worker, folders),
+            background=Background(worker, archive_worker, folders, ShortPauses(lambda: worker.busy)),
         )
 
 
@@ -135,9 +136,11 @@ def create_app(settings: Settings) -> FastAPI:
         async with open_services(settings) as services, mcp.run():
             app.state.services, app.state.cursors = services, services.cursors
             work = asyncio.create_task(services.background.run())
+            warming = asyncio.create_task(services.search.warm_up())
             try:
                 yield
             finally:
+                warming.cancel()
                 services.events.close()
                 await services.background.stop()
                 await work

@@ -167,5 +167,7 @@ def _nested_mail(levels: int) -> Iterator[bytes]:
 
 
 # What each comes to; None where it is harmless and may be read.
-_HARMLESS = ("laughs.docx", "objects.pdf", "deep.md")
-OUTCOMES = {name: None if name in _HARMLESS else "DOCUMENT_RESOURCE_LIMIT" for name in HOSTILE_FILES}
+_HARMLESS = ("objects.pdf", "deep.md")
+OUTCOMES = {name: None if name in _HARMLESS else "DOCUMENT_RESOURCE_LIMIT" for name in HOSTILE_FILES} | {
+    "laughs.docx": "DOCUMENT_MALFORMED"  # no part of an Office file may declare a document type
+}

@@ -93,6 +93,11 @@ class IngestWorker:
             await self._load.hand_back(list(self._load.works.values()))
             self._ended.set()
 
+    @property
+    def busy(self) -> bool:
+        """Whether a job is at work."""
+        return bool(self._works)
+
     def wake(self) -> None:
         """A job may wait: look at once. Called on the worker's own loop."""
         self._jobs_may_wait = True

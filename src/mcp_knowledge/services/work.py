@@ -70,12 +70,15 @@ class Work:
         """Fill in the vectors that are known; the other chunks wait for the model."""
         self.prepared = prepared
         self.vectors = np.empty((len(prepared.chunks), dimensions), np.float32)
-        for index, chunk in enumerate(prepared.chunks):
-            known = prepared.known.get(chunk.embedding_text)
-            if known is None:
-                self.waiting.append(index)
-            else:
-                self.vectors[index] = known
+        if not prepared.known:
+            self.waiting = list(range(len(prepared.chunks)))
+        else:
+            for index, chunk in enumerate(prepared.chunks):
+                known = prepared.known.get(chunk.embedding_text)
+                if known is None:
+                    self.waiting.append(index)
+                else:
+                    self.vectors[index] = known
         self.waiting.reverse()  # so that the first ones are cheap to take from the end
         self.total = len(prepared.chunks)
         self.done = self.total - len(self.waiting)
