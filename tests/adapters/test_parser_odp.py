@@ -43,7 +43,7 @@ def test_blanks_tabs_breaks_links_and_fields_are_text() -> None:
         'a<text:s text:c="3"/>b<text:tab/>c<text:line-break/>d <text:a>link</text:a>\n   <text:span>e</text:span>'
         "<text:page-number>7</text:page-number>"
     )
-    assert texts(text_box(p(rich))) == ["a   b\tc\nd link e"]
+    assert texts(title("T") + text_box(p(rich))) == ["T", "a   b\tc\nd link e"]
 
 
 def test_prompts_and_furniture_are_left_out() -> None:

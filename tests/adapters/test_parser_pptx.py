@@ -77,7 +77,7 @@ def test_the_title_is_the_property_else_the_first_slides_title() -> None:
     assert stated.title == "Year Plan"
     assert stated.metadata == {"author": "Ann", "created": "2024-05-01T10:00:00Z", "slides": 1}
     assert read(make_pptx(title("Goals"), parts=core("PowerPoint Presentation")), "deck.pptx").title == "Goals"
-    assert read(make_pptx(shape("no title here.")), "deck.pptx").title is None
+    assert read(make_pptx(shape("no title here."), title("Late")), "deck.pptx").title is None
 
 
 def test_a_line_over_everything_else_is_the_title_of_a_slide_that_states_none() -> None:
@@ -85,6 +85,18 @@ def test_a_line_over_everything_else_is_the_title_of_a_slide_that_states_none() 
     assert isinstance(shown(below + shape("Our Goals", at=(1, 1, 23, 2)))[0], Heading)
     assert isinstance(shown(below + shape("A sentence ends here.", at=(1, 1, 23, 2)))[0], Paragraph)
     assert isinstance(shown(below + shape("small", at=(1, 1, 3, 1)))[0], Paragraph)
+
+
+def test_the_line_in_the_largest_letters_is_the_title_of_a_slide_that_states_none() -> None:
+    def sized(text: str, points: int, top: float, width: float = 3) -> str:
+        run = f'<a:p><a:r><a:rPr sz="{points * 100}"/><a:t>{text}</a:t></a:r></a:p>'
+        return shape(run, at=(1, top, width, 1))
+
+    logo, text = sized("ACME", 12, 0), sized("Some words about ducks", 18, 9, width=20)
+    assert isinstance(shown(logo + text + sized("Our Goals", 40, 3))[0], Heading)
+    assert not any(isinstance(block, Heading) for block in shown(logo + text + sized("Our Goals", 20, 3)))
+    assert not any(isinstance(block, Heading) for block in shown(logo + text + sized("42", 40, 15)))
+    assert shown(shape("Alone")) == [Heading(1, "Alone", on(1))]
 
 
 def test_text_boxes_are_read_from_top_to_bottom_and_from_left_to_right() -> None:

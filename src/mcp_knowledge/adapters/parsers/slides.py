@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from mcp_knowledge.adapters.parsers.properties import titled
+from mcp_knowledge.adapters.parsers.properties import good_title
 from mcp_knowledge.adapters.parsers.sinks import plain_text
 from mcp_knowledge.adapters.parsers.source import Source, TextBudget
 from mcp_knowledge.domain.blocks import Block, Heading, Image, ListBlock, NormalizedDocument, Paragraph, SourceLocation
@@ -120,7 +120,10 @@ def presentation(source: Source, slides: Iterable[Slide], properties: Mapping[st
     stated: dict[str, Any] = {**properties, "slides": count}
     stated |= {"hiddenSlides": hidden} if hidden else {}
     stated |= {"damagedSlides": damaged} if damaged else {}
-    return titled(blocks, stated, source.filename)
+    title = good_title(stated.pop("title", None), source.filename)
+    if title is None and blocks and isinstance(blocks[0], Heading):  # a later slide's title says less than the name
+        title = blocks[0].text
+    return NormalizedDocument(title, stated, tuple(blocks))
 
 
 def first_with_text(

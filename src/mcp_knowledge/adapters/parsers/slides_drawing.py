@@ -33,22 +33,22 @@ class Drawing:
         """What a layout or master shows on its slides: its shapes that are no placeholders."""
         shapes = child(root, "cSld", "spTree")
         own = [] if shapes is None else [shape for shape in shapes if placeholder(shape) is None]
-        return [block for _, blocks in self._items(own, 0) for block in blocks]
+        return [block for item in self._items(own, 0) for block in item.blocks]
 
     def _items(self, shapes: Iterable[Element], depth: int) -> Iterator[Item]:
         for shape in shapes:
             if depth > MAX_DEPTH:
-                yield None, text_blocks(Line(paragraph_text(item)) for item in shape.iter("p"))
+                yield Item(None, text_blocks(Line(paragraph_text(item)) for item in shape.iter("p")))
             elif shape.tag == "AlternateContent":
                 yield from self._alternative(shape, depth)
             elif not _is_hidden(shape) and place_type(placeholder(shape)) not in FURNITURE:
-                yield self._template.box(shape), self._shape(shape, depth)
+                yield Item(self._template.box(shape), self._shape(shape, depth), _points(shape))
 
     def _alternative(self, shape: Element, depth: int) -> Iterator[Item]:
         for choice in alternatives(shape):
             items = list(self._items(choice, depth + 1))
             # The fallback of a chart tells that the program is too old for it.
-            if any(blocks for _, blocks in items) or choice.find("graphicFrame") is not None:
+            if any(item.blocks for item in items) or choice.find("graphicFrame") is not None:
                 yield from items
                 return
 
@@ -80,6 +80,14 @@ class Drawing:
                 level = number(properties.get("lvl")) if properties is not None else 0
                 level = min(max(level, 0), MAX_DEPTH)
                 yield Line(text, level, self._template.marker(ancestors, paragraph, level))
+
+
+def _points(shape: Element) -> float:
+    """The size of a text box's largest letters, when the text itself states it."""
+    if shape.tag != "sp":
+        return 0.0
+    sizes = (number(item.get("sz")) for item in shape.iterfind("txBody/p/r/rPr"))
+    return max(sizes, default=0) / 100
 
 
 def furniture_texts(root: Element) -> Iterator[str]:

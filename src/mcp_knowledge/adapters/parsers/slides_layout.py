@@ -2,47 +2,69 @@
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from mcp_knowledge.adapters.parsers.slides import Slide
 from mcp_knowledge.adapters.parsers.slides_order import Box, around, in_reading_order
 from mcp_knowledge.domain.blocks import Block, Paragraph
 
-Item = tuple[Box | None, list[Block]]
-
-# A line over everything else on a slide is its title when it is short, no sentence, and about as wide as the rest.
+# A short line that is no sentence is its slide's title when it stands over everything else and is about as wide as the
+# rest, or when it stands in the upper half in letters larger than all others.
 _MAX_SHOWN_TITLE_CHARS = 100
 _MIN_TITLE_WIDTH = 0.4
-_SENTENCE = re.compile(r"[.:;,!。]$|\n|https?://|@")
+_LARGER = 1.2
+_SENTENCE = re.compile(r"[.:;,!。]$|\n.*\n|https?://|@", re.DOTALL)
+
+
+class Item(NamedTuple):
+    """A shape: where it stands, its blocks, and the size of its largest letters in points if it states one, else 0."""
+
+    box: Box | None
+    blocks: list[Block]
+    points: float = 0.0
 
 
 def ordered(items: Sequence[Item], from_right: bool = False) -> list[Block]:
     """The blocks of all items in reading order."""
-    filled = [item for item in items if item[1]]
+    filled = [(item.box, item.blocks) for item in items if item.blocks]
     return [block for blocks in in_reading_order(filled, from_right) for block in blocks]
 
 
 def fill(slide: Slide, items: Sequence[Item], from_right: bool = False) -> None:
     """Put the items on the slide."""
-    filled = [item for item in items if item[1]]
-    if not slide.title and (shown := _shown_title(filled)) is not None:
-        filled.remove(shown)
-        title = shown[1][0]
-        assert isinstance(title, Paragraph)
-        slide.add_title(title.text)
-    slide.blocks.extend(ordered(filled, from_right))
+    filled = [item for item in items if item.blocks]
+    title = None if slide.title else next((item for item in filled if _is_shown_title(item, filled)), None)
+    if title is not None:
+        slide.add_title(_line(title))
+    slide.blocks.extend(ordered([item for item in filled if item is not title], from_right))
 
 
-def _shown_title(items: Sequence[Item]) -> Item | None:
-    whole = around(box for box, _ in items)
-    placed = [(box, item) for item in items if (box := item[0]) is not None]
-    if whole is None or len(placed) < 2:
-        return None
-    box, top = min(placed, key=lambda pair: pair[0].top)
-    others = [other for other, item in placed if item is not top]
-    if box.width < _MIN_TITLE_WIDTH * whole.width or any(other.top < box.top + box.height / 2 for other in others):
-        return None
-    blocks = top[1]
-    if len(blocks) != 1 or not isinstance(blocks[0], Paragraph):
-        return None
-    text = blocks[0].text
-    return top if len(text) <= _MAX_SHOWN_TITLE_CHARS and not _SENTENCE.search(text) else None
+def _line(item: Item) -> str:
+    """The text of an item that is one paragraph."""
+    block = item.blocks[0]
+    return block.text if len(item.blocks) == 1 and isinstance(block, Paragraph) else ""
+
+
+def _is_shown_title(item: Item, items: Sequence[Item]) -> bool:
+    text = _line(item)
+    if not text or len(text) > _MAX_SHOWN_TITLE_CHARS or _SENTENCE.search(text):
+        return False
+    others = [other for other in items if other is not item]
+    return not others or _stands_over(item, others) or _is_largest(item, others)
+
+
+def _stands_over(item: Item, others: Sequence[Item]) -> bool:
+    whole = around(other.box for other in (item, *others))
+    boxes = [other.box for other in others if other.box is not None]
+    if item.box is None or whole is None or not boxes or item.box.width < _MIN_TITLE_WIDTH * whole.width:
+        return False
+    middle = item.box.top + item.box.height / 2
+    return all(box.top >= middle for box in boxes)
+
+
+def _is_largest(item: Item, others: Sequence[Item]) -> bool:
+    whole = around(other.box for other in (item, *others))
+    if item.box is None or whole is None or not item.points:
+        return False
+    in_upper_half = item.box.top <= whole.top + whole.height / 2
+    return in_upper_half and all(0 < other.points * _LARGER <= item.points for other in others if _line(other))

@@ -41,12 +41,12 @@ class Shapes:
             if shape.get("class") in _FURNITURE or shape.get("placeholder") == "true":
                 continue
             if shape.tag in _GROUPS and depth >= MAX_DEPTH:
-                yield None, text_blocks(Line(paragraph_text(item)) for item in shape.iter("p"))
+                yield Item(None, text_blocks(Line(paragraph_text(item)) for item in shape.iter("p")))
             elif shape.tag in _GROUPS:
                 items = list(self._items(shape, slide, depth + 1))
-                yield around(box for box, _ in items), ordered(items)
+                yield Item(around(item.box for item in items), ordered(items))
             elif shape.tag in _SHAPES:
-                yield _box(shape), self._shape(shape, slide)
+                yield Item(_box(shape), self._shape(shape, slide))
 
     def _shape(self, shape: Element, slide: Slide) -> list[Block]:
         described = picture_blocks(" ".join(shape.findtext(tag) or "" for tag in ("title", "desc")))

@@ -80,16 +80,16 @@ class Shapes:
             if record.kind == _GROUP and depth < MAX_DEPTH:
                 yield self._group(record, depth + 1)
             elif record.kind == _SHAPE and (index or not depth):
-                yield _box(record), self._shape(record)
+                yield Item(_box(record), self._shape(record))
 
     def _group(self, group: Record, depth: int) -> Item:
         own = next(group.children(), None)
         properties = _properties(own) if own is not None else {}
         items = list(self.items(group, depth))
-        box = (_box(own) if own is not None else None) or around(item[0] for item in items)
+        box = (_box(own) if own is not None else None) or around(item.box for item in items)
         table = _table(self._cells(group), bool(int.from_bytes(properties.get(_TABLE, b"")[:4], "little") & 1))
         described = picture_blocks(utf16(properties.get(_DESCRIPTION, b"")).strip("\0"))
-        return box, [*described, *([table] if table is not None else ordered(items))]
+        return Item(box, [*described, *([table] if table is not None else ordered(items))])
 
     def _cells(self, group: Record) -> list[Cell]:
         cells = []
