@@ -404,6 +404,10 @@ class VectorIndex(Protocol):
     model.
     """
 
+    async def load(self) -> int:
+        """Bring into memory what searches need, so that the first one need not wait for it; the number of vectors."""
+        ...
+
     async def search(self, vector: Vector, limit: int, scope: Scope) -> list[Candidate]:
         """The `limit` best chunks in scope (filters before the cut), best first, ties by chunk id.
 

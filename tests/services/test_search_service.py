@@ -35,7 +35,12 @@ class ScriptedVectors:
     def __init__(self) -> None:
         self.ranking: list[Candidate] = []
         self.limits: list[int] = []
+        self.loaded = False
         self.meanwhile: Meanwhile = nothing
+
+    async def load(self) -> int:
+        self.loaded = True
+        return len(self.ranking)
 
     async def search(self, vector: Vector, limit: int, scope: Scope) -> list[Candidate]:
         self.limits.append(limit)
@@ -305,6 +310,20 @@ async def test_while_vectors_are_another_models_words_answer_and_a_note_says_so(
 async def test_the_model_reads_a_query_without_the_marks_that_end_it(bench: Bench, query: str, read: str) -> None:
     await bench.search(query, mode="vector")
     assert bench.embedder.queries == [read]
+
+
+async def test_warming_up_loads_model_and_vectors_and_survives_their_failure(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    await bench.service.warm_up()
+    assert bench.vectors.loaded and len(bench.embedder.queries) == 1
+
+    async def fail(text: str) -> Vector:
+        raise KnowledgeError("SERVICE_UNAVAILABLE")
+
+    monkeypatch.setattr(bench.embedder, "embed_query", fail)
+    await bench.service.warm_up()
+    assert "warmed up" in caplog.text
 
 
 async def test_the_limit_cuts_and_pools_are_never_smaller_than_it(bench: Bench) -> None:

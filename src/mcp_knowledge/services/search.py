@@ -1,5 +1,7 @@
 """Search: both sides at once, one ranking, and the reasons for every place in it."""
 
+import asyncio
+import logging
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -14,6 +16,7 @@ from mcp_knowledge.services.metrics import observe_search
 from mcp_knowledge.services.pools import Pools, Sides, Stopwatch
 from mcp_knowledge.settings import Settings
 
+_log = logging.getLogger(__name__)
 PARTIAL = (
     "Some documents were embedded with another model: they are found by their words alone until "
     "'mcp-knowledge reindex --all' has embedded them again."
@@ -30,6 +33,13 @@ class Search:
         self._store = store
         self._sides = Sides(store, lexical, vectors, embedder)
         self._settings = settings
+
+    async def warm_up(self) -> None:
+        """Load what the first search would wait for: the model and the vectors. What fails, the first search tells."""
+        try:
+            await asyncio.gather(self._sides.embedder.embed_query("ready"), self._sides.vectors.load())
+        except Exception:
+            _log.warning("The search could not be warmed up", exc_info=True)
 
     async def search(self, request: SearchRequest) -> SearchResult:
         """Answer a request.

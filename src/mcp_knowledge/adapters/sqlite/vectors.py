@@ -66,7 +66,7 @@ class SqliteVectorIndex:
         self._seen: int | None = None  # the newest change in memory; None: nothing was loaded yet
 
     async def load(self) -> int:
-        """Bring memory up to date, so that the first search need not; the number of vectors."""
+        """Bring memory up to date; the number of vectors."""
         return (await self._database.read(self._current)).alive
 
     async def search(self, vector: Vector, limit: int, scope: Scope) -> list[Candidate]:
