@@ -36,6 +36,7 @@ lint: $(VENV)/.test
 	$(BIN)/ruff check --quiet src tests benchmarks scripts
 	$(BIN)/mypy
 	$(BIN)/mypy tests/contract/conftest.py
+	$(BIN)/mypy tests/browser/conftest.py
 	$(BIN)/python scripts/docs.py --check
 
 docs: $(VENV)/.test

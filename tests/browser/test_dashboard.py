@@ -1,11 +1,10 @@
 """The dashboard in a real browser, over the real service."""
 
 import re
-from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, expect
-from visitors import PATIENCE_MS, RunningService, Visits, launched
+from playwright.sync_api import expect
+from visitors import PATIENCE_MS, RunningService, Visits
 
 pytestmark = pytest.mark.slow
 expect.set_options(timeout=PATIENCE_MS)
@@ -38,25 +37,6 @@ DROP = """([name, text]) => {
   document.body.dispatchEvent(event("drop"));
   return marked;
 }"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with launched() as running:
-        yield running
-
-
-@pytest.fixture
-def visit(browser: Browser, server: RunningService) -> Iterator[Visits]:
-    visits = Visits(browser, server.url)
-    yield visits
-    visits.close()
-
-
-@pytest.fixture
-def empty(server: RunningService) -> None:
-    answer = server.request("POST", "/api/v1/documents/purge", json={"confirm": "purge"})
-    assert answer.status_code == 200, answer.text
 
 
 @pytest.mark.usefixtures("empty")

@@ -14,6 +14,11 @@ function remember(rows) {
   for (const row of rows) sources.set(row, row.outerHTML);
 }
 
+// What somebody has unfolded stays so.
+function keepOpen(former, next) {
+  if (former?.querySelector("details[open]")) next?.querySelector("details")?.setAttribute("open", "");
+}
+
 // Rows that stayed the same keep their element, and with it focus and selection.
 function adoptRows(old, fresh) {
   const known = new Map([...old.children].map((row) => [row.id, row]));
@@ -24,7 +29,7 @@ function adoptRows(old, fresh) {
     const former = known.get(row.id);
     if (former && sources.get(former) === sources.get(row)) return former;
     row.classList.toggle("fresh", !former);
-    if (former?.querySelector("details[open]")) row.querySelector("details")?.setAttribute("open", "");
+    keepOpen(former, row);
     return row;
   });
   old.replaceChildren(...rows);
@@ -34,7 +39,7 @@ function adoptRows(old, fresh) {
 function adoptPart(selector, old, fresh) {
   const [former, next] = [old.querySelector(selector), fresh.querySelector(selector)];
   if (former?.contains(document.activeElement)) return; // it follows with the next change
-  if (former?.querySelector("details[open]")) next?.querySelector("details")?.setAttribute("open", "");
+  keepOpen(former, next);
   if (former && next) former.replaceWith(next);
   else if (former) former.remove();
   else if (next) old.append(next);
@@ -49,9 +54,7 @@ function adopt(page) {
   const [oldRows, freshRows] = [old.querySelector("tbody"), fresh.querySelector("tbody")];
   if (oldRows && freshRows) {
     adoptRows(oldRows, freshRows);
-    adoptPart(".segments", old, fresh);
-    adoptPart(".scan", old, fresh);
-    adoptPart(".pager", old, fresh);
+    for (const part of [".doc-line", ".segments", ".scan", ".pager"]) adoptPart(part, old, fresh);
   } else if (!old.contains(document.activeElement) || !document.activeElement.matches("input, select")) {
     old.replaceChildren(...fresh.childNodes);
     remember(old.querySelectorAll("tbody > tr"));
