@@ -96,7 +96,7 @@ class IngestWorker:
     @property
     def busy(self) -> bool:
         """Whether a job is at work."""
-        return bool(self._works)
+        return bool(self._load.works)
 
     def wake(self) -> None:
         """A job may wait: look at once. Called on the worker's own loop."""
