@@ -244,8 +244,9 @@ def cells_of(blocks: Iterable[Block]) -> dict[tuple[str, int, int], str]:
         area = range_of(block.location.cell_range or "")
         assert sheet is not None and area is not None
         if not isinstance(block, Table):
-            if not isinstance(block, Heading) or block.level > 1:
-                found[sheet, area.top, area.left] = plain_text(block)
+            text = plain_text(block)
+            if not text.startswith("[Comment on ") and (not isinstance(block, Heading) or block.level > 1):
+                found[sheet, area.top, area.left] = text
             continue
         header_rows = area.bottom - area.top + 1 - len(block.rows)
         assert header_rows >= 0 and (block.headers is not None or header_rows == 0)

@@ -5,6 +5,7 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
+import python_calamine
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from parser_support import blocks_of, code_of, read
@@ -205,3 +206,20 @@ def test_no_records_do_harm(data: bytes) -> None:
         read(begin + data, "a.xls")
     except KnowledgeError as error:
         assert error.code in CODES
+
+
+@pytest.mark.parametrize("name", ["orders.xls", "orders.ods", "orders.xlsx"])
+def test_another_reader_finds_the_same_values_at_the_same_places(name: str) -> None:
+    data = orders_xlsx() if name == "orders.xlsx" else (FIXTURES / name).read_bytes()
+    found = cells_of(blocks_of(data, name))
+    sheet = python_calamine.load_workbook(BytesIO(data)).get_sheet_by_name("Orders")
+    assert sheet.start is not None
+    top, left = (number + 1 for number in sheet.start)
+    hidden = {(7, column) for column in range(1, 10)} | {(row, 5) for row in range(1, 13)}
+    for row, values in enumerate(sheet.to_python(), top):
+        for column, value in enumerate(values, left):
+            if value != "" and (row, column) not in hidden:
+                text = found["Orders", row, column]
+                assert text == value or not isinstance(value, str)
+            elif (row, column) not in hidden and row > 2:
+                assert ("Orders", row, column) not in found
