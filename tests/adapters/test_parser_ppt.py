@@ -138,6 +138,26 @@ def test_a_slide_whose_drawing_is_lost_is_read_from_the_outline() -> None:
     ]
 
 
+def test_shapes_that_refer_to_the_outline_show_its_text() -> None:
+    outline = (text("Goals", TITLE), text("grow\rearn", BODY))
+    shapes = b"".join(shape(atom(0x0F9E, struct.pack("<I", number))) for number in (1, 0, 7))
+    assert shown(Page(shapes, outline=outline)) == [
+        Heading(1, "Goals", on(1)),
+        ListBlock(False, ("grow", "earn"), on(1)),
+    ]
+
+
+def test_the_last_edit_of_a_file_counts() -> None:
+    stream = document_stream([Page(heading("Old")), Page(heading("Kept"))])
+    first_edit = len(stream) - 36
+    slide_at = len(stream)
+    stream += record(SLIDE, drawing(heading("New")))
+    directory_at = len(stream)
+    stream += atom(0x1772, struct.pack("<II", 2 | 1 << 20, slide_at))
+    edit = struct.pack("<IIIIII4x", 0, 0, first_edit, directory_at, 1, 0)
+    assert texts_of(ppt_of(stream + atom(0x0FF5, edit))) == ["New", "Kept"]
+
+
 def test_encrypted_presentations_say_so() -> None:
     assert code_of(ppt_of(document_stream([Page(heading("T"))]), ENCRYPTED_TOKEN), "a.ppt") == "DOCUMENT_ENCRYPTED"
     session = atom(0x2F14)

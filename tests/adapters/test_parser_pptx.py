@@ -397,6 +397,25 @@ def test_packages_that_are_no_presentation_are_malformed() -> None:
     assert code_of(make_pptx("", parts={slide_name(1, 1): doctype}), "a.pptx") == "DOCUMENT_MALFORMED"
 
 
+def test_strict_packages_are_read() -> None:
+    def strict(part: str | bytes | None) -> str | bytes | None:
+        if not isinstance(part, str):
+            return part
+        for name in ("presentationml", "drawingml", "officeDocument"):
+            part = part.replace(
+                f"http://schemas.openxmlformats.org/{name}/2006/", f"http://purl.oclc.org/ooxml/{name}/"
+            )
+        return part
+
+    parts = pptx_parts(title("Goals") + table(["a", "b"], ["c", "d"]), body("grow"))
+    blocks = blocks_of(zipped({name: strict(part) for name, part in parts.items()}), "a.pptx")
+    assert blocks == [
+        Heading(1, "Goals", on(1)),
+        Table(("a", "b"), (("c", "d"),), on(1)),
+        ListBlock(False, ("grow",), on(2)),
+    ]
+
+
 @pytest.mark.parametrize("name", ["deck.pptm", "deck.ppsx", "deck.ppt", "deck.odp"])
 def test_the_bytes_decide_what_presentation_it_is(name: str) -> None:
     assert [block.location.slide for block in blocks_of(make_pptx(title("T")), name)] == [1]
