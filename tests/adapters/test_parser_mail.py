@@ -135,6 +135,17 @@ def test_a_message_inside_is_a_section_of_its_own() -> None:
     assert isinstance(blocks[3], Heading) and blocks[3].level == 2
 
 
+def test_parts_without_their_boundary_and_text_shown_inline_under_a_name_are_read() -> None:
+    broken = 'Subject: x y\nContent-Type: multipart/mixed; boundary="other"\n'
+    assert body_of(mail("The text all the same.\n", broken)) == ["The text all the same."]
+    named = 'Content-Type: text/plain\nContent-Disposition: inline; filename="msg.txt"\n\nShown.\n'
+    assert body_of(multipart("mixed", named)) == ["Shown."]
+
+
+def test_a_message_saved_in_utf_16_is_read() -> None:
+    assert body_of(mail("Grüße\n").decode().encode("utf-16")) == ["Grüße"]
+
+
 def test_a_report_of_failed_delivery_keeps_its_reason() -> None:
     report = "Content-Type: message/delivery-status\n\nReporting-MTA: dns; mx\n\nFinal-Recipient: bob\nStatus: 5.1.1\n"
     data = multipart("report", "Content-Type: text/plain\n\nNot delivered.\n", report)
@@ -159,8 +170,8 @@ def test_signed_text_is_read_and_encrypted_mail_says_so() -> None:
     )
 
 
-def test_what_is_no_message_is_malformed() -> None:
-    assert code_of(b"Just some text without any header.\n", "a.eml") == "DOCUMENT_MALFORMED"
+def test_text_without_headers_is_text_and_other_bytes_are_malformed() -> None:
+    assert texts_of(b"Just some text.\n\nNo header.\n") == ["Just some text.", "No header."]
     assert code_of(bytes(range(256)) * 20, "a.eml") == "DOCUMENT_MALFORMED"
 
 

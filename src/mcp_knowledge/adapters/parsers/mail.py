@@ -3,6 +3,7 @@
 Of two versions of a text the one that says more is read. Attachments are listed by name and not read.
 """
 
+import codecs
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -44,13 +45,18 @@ _FIELDS = re.compile(
     r"^(?:from|to|subject|date|received|return-path|mime-version|message-id|content-type):", re.I | re.M
 )
 _HEAD_BYTES = 64 * 1024
+_WIDE_BYTES = 64  # where UTF-16 shows
 
 
 def parse(source: Source) -> NormalizedDocument:
-    """The message. Its subject is title and first heading; the other headers follow as one paragraph."""
-    data = source.data.removeprefix(b"\xef\xbb\xbf").lstrip()
+    """The message. Its subject is title and first heading; the other headers follow as one paragraph.
+
+    What has no header is plain text.
+    """
+    data = _narrow(source.data).lstrip()
     if not _FIELDS.search(data[:_HEAD_BYTES].decode("ascii", "replace")):
-        raise KnowledgeError("DOCUMENT_MALFORMED")
+        decoded = decode(data)
+        return NormalizedDocument(None, decoded.metadata, tuple(plain_blocks(decoded.text, NOWHERE)))
     message = message_from_bytes(data)
     reader = _Reader()
     blocks = reader.message(message, 1)
@@ -62,6 +68,13 @@ def parse(source: Source) -> NormalizedDocument:
     if reader.attachments:
         metadata["attachments"] = reader.attachments
     return NormalizedDocument(good_title(header(message, "subject"), ""), metadata | reader.encodings, tuple(blocks))
+
+
+def _narrow(data: bytes) -> bytes:
+    """The message without byte order mark; one that a program has saved in UTF-16, as UTF-8."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in data[:_WIDE_BYTES]:
+        return decode(data).text.encode("utf-8", "replace")
+    return data.removeprefix(codecs.BOM_UTF8)
 
 
 @dataclass(slots=True)
@@ -109,7 +122,7 @@ class _Reader:
             yield from _best(versions) if kind == "multipart/alternative" else chain(*versions)
         elif kind in _SIGNATURES:
             return
-        elif not kind.startswith("text/") or _is_attached(part):
+        elif not kind.startswith(("text/", "multipart/")) or _is_attached(part):
             self.attachments.append(attachment_name(part) or kind)
         else:
             yield from self._text(part, kind, location)
@@ -159,7 +172,8 @@ def _status(part: Message, location: SourceLocation) -> Paragraph:
 
 
 def _is_attached(part: Message) -> bool:
-    return part.get_content_disposition() == "attachment" or bool(attachment_name(part))
+    shown = part.get_content_disposition()
+    return shown == "attachment" or (shown != "inline" and bool(attachment_name(part)))
 
 
 def _word_count(blocks: list[Block]) -> int:

@@ -20,6 +20,9 @@ _MAX_ENTITY_CHARS = 65_536  # of one entity with all that it refers to
 _MAX_ENTITY_DEPTH = 16
 _REFERENCE = re.compile(r"&([^#;&\s][^;&\s]*);")
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # expat refuses them; the text is readable without
+# Addresses in feeds often have them. A character without meaning holds their place, so that offsets stay.
+_BARE_AMPERSAND = re.compile(r"&(?!#?\w+;)")
+_AMPERSAND = "\ufdd0"
 _DECLARATION = re.compile(rb"<\?xml\s[^>]*\?>")
 _STEP_BYTES = 4096
 # Error codes of expat.h: no memory, and entities that grow beyond what expat allows; text behind the outermost element.
@@ -81,7 +84,16 @@ def parse_tree(text: str, max_text_bytes: int) -> Node:
         KnowledgeError: DOCUMENT_MALFORMED for what is no well-formed XML, DOCUMENT_RESOURCE_LIMIT for too much text,
             too deep nesting or entities that grow.
     """
-    data = _NOT_XML.sub(" ", text).encode("utf-8", "replace")
+    text = _NOT_XML.sub(" ", text)
+    try:
+        return _tree(text.encode("utf-8", "replace"), max_text_bytes)
+    except KnowledgeError as error:
+        if error.code != "DOCUMENT_MALFORMED" or not _BARE_AMPERSAND.search(text):
+            raise
+    return _tree(_BARE_AMPERSAND.sub(_AMPERSAND, text).encode("utf-8", "replace"), max_text_bytes)
+
+
+def _tree(data: bytes, max_text_bytes: int) -> Node:
     first = len(data) - len(data.lstrip())
     builder = _Builder(data, max_text_bytes)
     try:
@@ -155,7 +167,7 @@ class _Builder:
         for value in attributes.values():
             self._budget.take(value)
         return {
-            key.rpartition(":")[2]: value
+            key.rpartition(":")[2]: value.replace(_AMPERSAND, "&")
             for key, value in attributes.items()
             if key != "xmlns" and not key.startswith("xmlns:")
         }
@@ -172,7 +184,7 @@ class _Builder:
     def _text(self, text: str) -> None:
         self._budget.take(text.strip())
         if self._stack:
-            self._stack[-1].parts.append(text)
+            self._stack[-1].parts.append(text.replace(_AMPERSAND, "&"))
 
     def _unknown_entity(self, name: str, is_parameter: bool) -> None:
         if not is_parameter:
