@@ -155,7 +155,9 @@ async def test_the_next_address_is_tried_when_one_takes_no_connection(settings: 
 
 
 async def test_a_name_that_does_not_exist_is_said_to(settings: Settings, folder: Path) -> None:
-    await refused(fetcher(settings, folder, {}), "http://nowhere.example/", "URL_FETCH_FAILED", "could not be looked up")
+    await refused(
+        fetcher(settings, folder, {}), "http://nowhere.example/", "URL_FETCH_FAILED", "could not be looked up"
+    )
 
 
 async def test_a_look_up_that_fails_is_a_failure_of_the_fetch(settings: Settings, folder: Path) -> None:
