@@ -1,5 +1,6 @@
 """Reads bytes with the product's parsers in this process, exactly as a parser process does."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -45,3 +46,11 @@ def source_text(text: str, block: Block) -> str:
     start, end = block.location.char_start, block.location.char_end
     assert start is not None and end is not None and 0 <= start < end <= len(text)
     return text[start:end]
+
+
+def flipped(data: bytes, flips: Iterable[tuple[int, int]]) -> bytes:
+    """The data with some bytes replaced; offsets may be too large."""
+    damaged = bytearray(data)
+    for at, value in flips:
+        damaged[at % len(damaged)] = value
+    return bytes(damaged)

@@ -3,7 +3,7 @@ import zipfile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from odp_files import SPACES, frame, listed, make_odp, notes, odp_parts, p, page, text_box, title
-from parser_support import blocks_of, code_of, read
+from parser_support import blocks_of, code_of, flipped, read
 from pptx_files import zipped
 
 from mcp_knowledge.domain.blocks import Block, Heading, Image, ListBlock, Paragraph, SourceLocation, Table
@@ -166,11 +166,9 @@ SAMPLE = odp_parts(title("T") + table(cell("a") + COVERED) + notes("n"), text_bo
 def test_damaged_parts_end_in_a_document_or_a_code(name: str, flips: list[tuple[int, int]]) -> None:
     part = SAMPLE[name]
     assert isinstance(part, str)
-    data = bytearray(part.encode())
-    for at, value in flips:
-        data[at % len(data)] = value
+    data = flipped(part.encode(), flips)
     try:
-        blocks = blocks_of(zipped({**SAMPLE, name: bytes(data)}, zipfile.ZIP_STORED), "a.odp")
+        blocks = blocks_of(zipped({**SAMPLE, name: data}, zipfile.ZIP_STORED), "a.odp")
     except KnowledgeError as error:
         assert error.code in {"DOCUMENT_MALFORMED", "DOCUMENT_EMPTY"}
     else:

@@ -3,7 +3,7 @@ import zipfile
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from parser_support import blocks_of, code_of, read
+from parser_support import blocks_of, code_of, flipped, read
 from pptx_files import (
     LAYOUT,
     MASTER,
@@ -434,13 +434,9 @@ SAMPLE = pptx_parts(
 def test_damaged_parts_end_in_a_document_or_a_code(name: str, flips: list[tuple[int, int]]) -> None:
     part = SAMPLE[name]
     assert isinstance(part, str)
-    data = bytearray(part.encode())
-    for at, value in flips:
-        data[at % len(data)] = value
+    data = flipped(part.encode(), flips)
     try:
-        blocks = blocks_of(
-            zipped({**SAMPLE, "ppt/charts/c.xml": CHART, name: bytes(data)}, zipfile.ZIP_STORED), "a.pptx"
-        )
+        blocks = blocks_of(zipped({**SAMPLE, "ppt/charts/c.xml": CHART, name: data}, zipfile.ZIP_STORED), "a.pptx")
     except KnowledgeError as error:
         assert error.code in {"DOCUMENT_MALFORMED", "DOCUMENT_EMPTY", "DOCUMENT_UNSUPPORTED_FORMAT"}
     else:

@@ -2,14 +2,13 @@
 
 from xml.etree.ElementTree import Element
 
+from mcp_knowledge.adapters.parsers.grids import MAX_REPEATED_CHARS
 from mcp_knowledge.adapters.parsers.slides import text_blocks
 from mcp_knowledge.adapters.parsers.slides_charts import chart_blocks
 from mcp_knowledge.adapters.parsers.slides_diagrams import diagram_lines
 from mcp_knowledge.adapters.parsers.slides_text import body_text
 from mcp_knowledge.adapters.parsers.slides_xml import Package, child, children, is_on
 from mcp_knowledge.domain.blocks import Block, Table
-
-_MAX_REPEATED_CHARS = 100  # a merged cell's text stands in each position it covers, unless it is long
 
 
 def graphic_blocks(package: Package, slide_name: str, frame: Element) -> list[Block]:
@@ -50,4 +49,4 @@ def _table(table: Element) -> Table:
 
 
 def _repeated(text: str) -> str:
-    return text if len(text) <= _MAX_REPEATED_CHARS else ""
+    return text if len(text) <= MAX_REPEATED_CHARS else ""

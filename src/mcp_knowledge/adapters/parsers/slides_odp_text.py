@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from xml.etree.ElementTree import Element
 
+from mcp_knowledge.adapters.parsers.grids import MAX_REPEATED_CHARS
 from mcp_knowledge.adapters.parsers.slides import MAX_DEPTH, Line, Marker
 from mcp_knowledge.adapters.parsers.slides_xml import number
 from mcp_knowledge.adapters.parsers.source import MAX_CELLS
@@ -14,7 +15,6 @@ _LEFT_OUT = frozenset(
     {"page-number", "page-count", "footer", "header", "date-time", "hidden-text", "annotation", "ruby-text", "frame"}
 )
 _MAX_BLANKS = 100  # a run of blanks is written as their number
-_MAX_REPEATED_CHARS = 100  # a merged cell's text stands in each position it covers, unless it is long
 
 ListStyles = Mapping[str, Mapping[int, Marker | None]]
 
@@ -125,7 +125,7 @@ def _row_texts(row: Element, above: tuple[str, ...], styles: ListStyles) -> tupl
             for _ in range(repeats):
                 column = len(texts)
                 source = texts[-1] if to_right > 0 and texts else above[column] if column < len(above) else ""
-                texts.append(source if len(source) <= _MAX_REPEATED_CHARS else "")
+                texts.append(source if len(source) <= MAX_REPEATED_CHARS else "")
                 to_right -= 1
         if len(texts) > MAX_CELLS:
             raise KnowledgeError("DOCUMENT_RESOURCE_LIMIT")

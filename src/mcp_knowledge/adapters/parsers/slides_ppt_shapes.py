@@ -4,6 +4,7 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from mcp_knowledge.adapters.parsers.grids import MAX_REPEATED_CHARS
 from mcp_knowledge.adapters.parsers.packages import read_parts
 from mcp_knowledge.adapters.parsers.slides import MAX_DEPTH, Line, Slide, picture_blocks, text_blocks
 from mcp_knowledge.adapters.parsers.slides_diagrams import diagram_lines
@@ -27,7 +28,6 @@ _MASTER_PLACEHOLDERS = frozenset(range(1, 11))
 _WORD_ART, _DESCRIPTION, _TABLE, _NEWER_SHAPE, _FLAGS = 0x00C0, 0x0381, 0x039F, 0x03A9, 0x03BF
 _HIDDEN = 0x00020002  # the flag, and the one that says that it counts
 _MAX_TABLE_SHAPES = 2_500
-_MAX_REPEATED_CHARS = 100  # a merged cell's text stands in each position it covers, unless it is long
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,10 +185,10 @@ def _table(cells: Sequence[Cell], is_stated: bool) -> Table | None:
         right, bottom = cell.box.left + cell.box.width, cell.box.top + cell.box.height
         columns = [at for at, left in enumerate(lefts) if cell.box.left <= left < right]
         rows = [at for at, top in enumerate(tops) if cell.box.top <= top < bottom]
-        repeated = cell.text if len(cell.text) <= _MAX_REPEATED_CHARS else ""
+        repeated = cell.text if len(cell.text) <= MAX_REPEATED_CHARS else ""
         for row in rows:
             for column in columns:
                 grid[row][column] = grid[row][column] or repeated
-        if len(cell.text) > _MAX_REPEATED_CHARS and rows and columns:
+        if len(cell.text) > MAX_REPEATED_CHARS and rows and columns:
             grid[rows[0]][columns[0]] = cell.text
     return Table(None, tuple(map(tuple, grid)))
