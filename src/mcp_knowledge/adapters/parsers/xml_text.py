@@ -15,6 +15,7 @@ from mcp_knowledge.adapters.parsers.xml_tree import Node, parse_tree
 from mcp_knowledge.domain.blocks import Block, Heading, NormalizedDocument, Paragraph, SourceLocation
 
 _PAGE = re.compile(r"\s*(?:<\?[^>]*\?>\s*|<!--.*?-->\s*)*<(?:!doctype\s+)?html[\s>]", re.IGNORECASE | re.DOTALL)
+_OPEN_DOCUMENT = "application/vnd.oasis.opendocument."  # in one file, without a package
 _DRAWING_TEXTS = ("title", "desc", "text")
 
 
@@ -24,11 +25,10 @@ def parse(source: Source) -> NormalizedDocument:
     if _PAGE.match(decoded.text):
         return html.parse(source)
     root = parse_tree(decoded.text, len(source.data) + source.limits.max_extract_bytes)
-    if root.name in ("wordDocument", "Workbook", "document", "package"):
-        from mcp_knowledge.adapters.parsers.xml_office import reader_of
+    if root.name == "Workbook" and any(root.find("Worksheet")):
+        from mcp_knowledge.adapters.parsers.xml_workbook import read_workbook
 
-        if read := reader_of(root):
-            return read(root, decoded.text, source)
+        return read_workbook(root, source)
     return _document(root, decoded, source)
 
 
@@ -39,6 +39,8 @@ def _document(root: Node, decoded: Decoded, source: Source) -> NormalizedDocumen
     if root.name == "svg":
         blocks = _drawing(root)
         title = next((child.text() for child in root.children if child.name == "title"), None)
+    elif root.attributes.get("mimetype", "").startswith(_OPEN_DOCUMENT):
+        blocks = ProseReader(next(root.find("body"), root), None).blocks()
     elif is_prose(root):
         blocks = list(ProseReader(root, budget).blocks())
         title = next((block.text for block in blocks if isinstance(block, Heading)), None)

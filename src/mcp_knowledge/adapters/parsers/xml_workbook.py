@@ -1,9 +1,13 @@
 """Workbooks of Excel 2003's XML format (SpreadsheetML), which programs still write under the name `.xls`."""
 
 import re
+from typing import Any
 
+from mcp_knowledge.adapters.parsers.sheets import document_of
 from mcp_knowledge.adapters.parsers.sheets_model import PLAIN, Cell, CellBudget, Range, Sheet, Style, Workbook
+from mcp_knowledge.adapters.parsers.source import Source
 from mcp_knowledge.adapters.parsers.xml_tree import Node
+from mcp_knowledge.domain.blocks import NormalizedDocument
 
 _NAMED_FORMATS = {
     "Percent": "0.00%",
@@ -13,13 +17,30 @@ _NAMED_FORMATS = {
     "General": "",
     "General Number": "",
 }
+_PROPERTIES = {
+    "Title": "title",
+    "Author": "author",
+    "Subject": "subject",
+    "Keywords": "keywords",
+    "Description": "description",
+    "Created": "created",
+    "LastSaved": "modified",
+}
 _MIDNIGHT = re.compile(r"T00:00:00(?:\.0+)?$")
 
 
-def read_workbook(root: Node, budget: CellBudget) -> Workbook:
+def read_workbook(root: Node, source: Source) -> NormalizedDocument:
     """The sheets that are shown. Raises DOCUMENT_RESOURCE_LIMIT beyond the limit of cells."""
+    budget = CellBudget(source.limits)
     styles = {style.attributes.get("ID", ""): _style(style) for style in root.find("Style")}
-    return Workbook([_sheet(node, styles, budget) for node in root.find("Worksheet") if not _hidden(node)])
+    sheets = [_sheet(node, styles, budget) for node in root.find("Worksheet") if not _hidden(node)]
+    return document_of(Workbook(sheets), _properties(root), source.filename)
+
+
+def _properties(root: Node) -> dict[str, Any]:
+    stated = next(root.find("DocumentProperties"), None)
+    found = {item.name: " ".join(item.text().split()) for item in stated.children} if stated else {}
+    return {name: found[stated_name] for stated_name, name in _PROPERTIES.items() if found.get(stated_name)}
 
 
 def _hidden(worksheet: Node) -> bool:
