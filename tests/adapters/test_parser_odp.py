@@ -138,6 +138,15 @@ def test_damaged_presentations_are_malformed_or_lose_only_what_is_damaged() -> N
     cut = read(make_odp(parts={"content.xml": whole[: whole.index("lost")]}), "a.odp")
     assert list(cut.blocks) == [Heading(1, "One", on(1)), Heading(1, "Two", on(2))]
     assert cut.metadata["damagedSlides"] == [2]
+    broken = whole.replace("lost", "kept</text:x>lost")
+    three = broken.replace("</office:presentation>", page(title("Three")) + "</office:presentation>")
+    rest = read(make_odp(parts={"content.xml": three}), "a.odp")
+    assert [(block.location.slide, block.text) for block in rest.blocks if isinstance(block, Heading)] == [
+        (1, "One"),
+        (2, "Two"),
+        (3, "Three"),
+    ]
+    assert rest.metadata["damagedSlides"] == [2]
     assert shown(title("T"), parts={"styles.xml": "<office"}) == [Heading(1, "T", on(1))]
     assert code_of(make_odp(""), "a.odp") == "DOCUMENT_EMPTY"
 

@@ -1,6 +1,8 @@
 """OpenDocument presentations (odp): slides in their order, each with its notes and comments."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
 from mcp_knowledge.adapters.parsers.opendocument import open_document_properties, read_open_document
@@ -8,10 +10,13 @@ from mcp_knowledge.adapters.parsers.sinks import plain_text
 from mcp_knowledge.adapters.parsers.slides import Comment, Line, Slide, check_slide_count, first_with_text, text_blocks
 from mcp_knowledge.adapters.parsers.slides_odp_shapes import Shapes
 from mcp_knowledge.adapters.parsers.slides_odp_text import list_styles, paragraph_text
-from mcp_knowledge.adapters.parsers.slides_xml import Package, children
+from mcp_knowledge.adapters.parsers.slides_xml import Package, begun_tree, children, tree
 from mcp_knowledge.adapters.parsers.source import Source
 from mcp_knowledge.domain.blocks import NormalizedDocument
 from mcp_knowledge.errors import KnowledgeError
+
+_ROOT_TAG = re.compile(rb"<((?:[\w.-]+:)?document-content)\b[^>]*>")
+_PAGE_TAGS = re.compile(rb"<draw:page[\s>].*?(?:</draw:page>|(?=<draw:page[\s>])|\Z)", re.DOTALL)
 
 
 def parse(source: Source) -> NormalizedDocument:
@@ -19,14 +24,14 @@ def parse(source: Source) -> NormalizedDocument:
     parts = read_open_document(source)
     package = Package(parts, source.limits.max_archive_uncompressed_bytes)
     content = package.readable("content.xml")
-    is_damaged = content is None
-    if content is None and (content := package.begun("content.xml")) is None:
-        raise KnowledgeError("DOCUMENT_MALFORMED")
-    pages = list(children(content, "body", "presentation", "page"))
-    if is_damaged and not pages:
-        raise KnowledgeError("DOCUMENT_MALFORMED")
+    pages = [_Page(page) for page in children(content, "body", "presentation", "page")]
+    if content is None:
+        content = package.begun("content.xml")
+        pages = list(_rescued(parts.get("content.xml", b"")))
+        if content is None or not pages:
+            raise KnowledgeError("DOCUMENT_MALFORMED")
     check_slide_count(len(pages), source)
-    reader = _Reader(package, content, is_damaged)
+    reader = _Reader(package, content)
     return first_with_text(
         source,
         open_document_properties(parts),
@@ -36,9 +41,30 @@ def parse(source: Source) -> NormalizedDocument:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """A slide's element, and whether the file has lost a part of it."""
+
+    element: Element
+    is_damaged: bool = False
+
+
+def _rescued(xml: bytes) -> Iterator[_Page]:
+    """The slides of a damaged part, each read by itself, so that one does not lose those behind it."""
+    root = _ROOT_TAG.search(xml)
+    for found in _PAGE_TAGS.finditer(xml) if root else ():
+        piece = b"%s%s</%s>" % (root[0], found[0], root[1]) if root else b""
+        is_damaged = False
+        try:
+            whole: Element | None = tree(piece)
+        except KnowledgeError:
+            is_damaged, whole = True, begun_tree(piece)
+        page = whole.find("page") if whole is not None else None
+        yield _Page(Element("page") if page is None else page, is_damaged)
+
+
 class _Reader:
-    def __init__(self, package: Package, content: Element, is_damaged: bool) -> None:
-        self._is_damaged = is_damaged
+    def __init__(self, package: Package, content: Element) -> None:
         self._styles = package.readable("styles.xml")
         roots = [root for root in (self._styles, content) if root is not None]
         self._footers = [
@@ -52,12 +78,11 @@ class _Reader:
             if any(item.get("visibility") == "hidden" for item in children(style, "drawing-page-properties"))
         }
 
-    def slides(self, pages: Sequence[Element], keep_hidden: bool = False) -> Iterator[Slide]:
+    def slides(self, pages: Iterable[_Page], keep_hidden: bool = False) -> Iterator[Slide]:
         """The slides one by one."""
         for number, page in enumerate(pages, 1):
-            slide = Slide(number, is_hidden=page.get("style-name", "") in self._hidden and not keep_hidden)
-            slide.is_damaged = self._is_damaged and page is pages[-1]
-            yield self._slide(slide, page)
+            is_hidden = page.element.get("style-name", "") in self._hidden and not keep_hidden
+            yield self._slide(Slide(number, is_hidden=is_hidden, is_damaged=page.is_damaged), page.element)
 
     def _slide(self, slide: Slide, page: Element) -> Slide:
         if not slide.is_hidden:
@@ -69,14 +94,14 @@ class _Reader:
             slide.comments.extend(_comments(page))
         return slide
 
-    def backgrounds(self, pages: Iterable[Element]) -> Iterator[Slide]:
+    def backgrounds(self, pages: Iterable[_Page]) -> Iterator[Slide]:
         """For a file whose own slides have no text: what their masters show, at the first slide of each; footers."""
         masters = {} if self._styles is None else {item.get("name"): item for item in self._styles.iter("master-page")}
         for number, page in enumerate(pages, 1):
             slide = Slide(number)
             if number == 1:
                 slide.blocks.extend(text_blocks(map(Line, self._footers)))
-            master = masters.pop(page.get("master-page-name"), None)
+            master = masters.pop(page.element.get("master-page-name"), None)
             if master is not None:
                 own = [shape for shape in master if shape.get("class") is None]
                 self._shapes.read(own, slide)
