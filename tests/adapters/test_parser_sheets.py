@@ -124,6 +124,7 @@ def test_a_title_names_what_stands_below_and_a_sentence_is_none() -> None:
         (Number(1234567.891, "#,##0.00"), "1,234,567.89"),
         (Number(-5.0, "0.00_);[Red](0.00)"), "(5.00)"),
         (Number(2.5, "# ?/?"), "2 1/2"),
+        (Number(3.03, '_("$"* #,##0.00_);_("$"* (#,##0.00)'), "$3.03"),
         (Number(7.0, "00000"), "00007"),
         (Number(1.0, '"Q"0'), "Q1"),
         (Number(45306.0, "[$-407]d. mmmm yyyy"), "15. Januar 2024"),

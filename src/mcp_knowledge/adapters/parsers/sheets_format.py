@@ -103,7 +103,7 @@ def _shown_by_anydoc(numbers: Sequence[Number]) -> dict[Number, str]:
         texts = []
     if len(texts) != -(-len(numbers) // _COLUMNS) * _COLUMNS:  # it could not read a format: the bare numbers then
         return {number: _general(number[0]) for number in numbers}
-    return {number: text.strip() for number, text in zip(numbers, texts, strict=False)}
+    return {number: " ".join(text.split()) for number, text in zip(numbers, texts, strict=False)}
 
 
 def _parts(numbers: Sequence[Number], codes: Mapping[str, int]) -> dict[str, str]:

@@ -18,7 +18,7 @@ _MAX_TITLE_CHARS = 120
 _FEW_LINES = 3
 _PROSE_CHARS = 80  # a column whose cells are longer than that, on average, is running text
 _SPARSE = 8  # a region with fewer filled cells than one in eight is no table
-_SMALL_REGION = 100  # cells: its blank ones do no harm
+_SMALL_REGION = 40  # cells: its blank ones do no harm
 _NO_TITLE = re.compile(r"\n|\w://")
 _SENTENCE_ENDS = (".", "!", "?", ":", ";", ",", "。")
 
