@@ -158,3 +158,11 @@ def test_no_markup_raises_anything_but_a_coded_error(html: str) -> None:
     for block in blocks:
         if isinstance(block, Table):
             assert len({len(row) for row in (*block.rows, block.headers or block.rows[0])}) == 1
+
+
+def test_texts_in_a_table_that_lays_out_the_page_are_paragraphs_of_their_own() -> None:
+    page = "<table><tr><td><h2>Title</h2>One.<br><br>Two.<br>Still two.</td></tr></table>"
+    assert [block.text for block in blocks_of(page, "a.html") if isinstance(block, Paragraph)] == [
+        "One.",
+        "Two.\nStill two.",
+    ]

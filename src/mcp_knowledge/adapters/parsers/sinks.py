@@ -122,7 +122,7 @@ class TableSink(Sink):
     def close(self) -> list[Block]:
         """The caption, then the table or the blocks that it lays out."""
         if self._lays_out():
-            return [*self._before, *(block for cell in self._cells for block in cell)]
+            return [*self._before, *_page_of(self._cells)]
         texts = ["\n".join(map(plain_text, cell)) for cell in self._cells]
         rows = [row for row in self._rows if row]
         grid = span_grid(rows, texts)
@@ -142,6 +142,18 @@ class TableSink(Sink):
             any(isinstance(block, Heading | Table) for block in cell) or sum(map(_size, cell)) > _LAYOUT_CELL_CHARS
             for cell in self._cells
         )
+
+
+def _page_of(cells: list[list[Block]]) -> list[Block]:
+    """What cells hold, as a page holds it."""
+    page = Sink()
+    for cell in cells:
+        for block in cell:
+            if isinstance(block, Paragraph):
+                page.add_text(block.text)
+            else:
+                page.add_block(block)
+    return page.close()
 
 
 def _size(block: Block) -> int:
