@@ -125,9 +125,11 @@ def extension_faults(page: str) -> list[str]:
 
 
 def name_faults(name: str, page: str) -> list[str]:
-    """Names in capitals, `LIKE_THIS`, that are neither a setting nor an error code."""
+    """Names in capitals, `LIKE_THIS`, that begin like a setting or an error code and are neither."""
     known = {item.upper() for item in Settings.model_fields} | set(ERROR_CODES)
-    return [f"{name}: `{item}` does not exist" for item in sorted({*NAME.findall(page)} - known)]
+    beginnings = {item.partition("_")[0] for item in known}
+    unknown = sorted(item for item in {*NAME.findall(page)} - known if item.partition("_")[0] in beginnings)
+    return [f"{name}: `{item}` does not exist" for item in unknown]
 
 
 def refreshed(text: str) -> str:

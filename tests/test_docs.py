@@ -59,5 +59,5 @@ def test_codes_formats_and_names_that_the_docs_forget_or_invent_are_found(docs: 
         "formats.md: epub is missing",
         "formats.md: mobi is not read",
     ]
-    assert docs.name_faults("x.md", "`MAX_UPLOAD_BYTES`, `INGEST_DATA_WATCH=true` and `SSRF_BLOCKED`") == []
+    assert docs.name_faults("x.md", "`MAX_UPLOAD_BYTES`, `INGEST_DATA_WATCH=true`, `SSRF_BLOCKED`, `SCHED_IDLE`") == []
     assert docs.name_faults("x.md", "set `MAX_NOTHING_BYTES=1`") == ["x.md: `MAX_NOTHING_BYTES` does not exist"]
