@@ -102,10 +102,10 @@ def _file(objects: list[bytes], trailer: str) -> bytes:
 def _encrypted(objects: list[bytes], trailer: str, owner: str, user: str) -> bytes:
     """The standard security handler, revision 2 (ISO 32000-1, section 7.6.3), over the streams; strings stay plain."""
     file_id, permissions = b"0123456789abcdef", (-44).to_bytes(4, "little", signed=True)
-    owner_entry = _rc4(hashlib.md5(_padded(owner or user)).digest()[:5], _padded(user))
+    owner_entry = rc4(hashlib.md5(_padded(owner or user)).digest()[:5], _padded(user))
     key = hashlib.md5(_padded(user) + owner_entry + permissions + file_id).digest()[:5]
     locked = [_locked_stream(body, number, key) for number, body in enumerate(objects, 1)]
-    owner_hex, user_hex = owner_entry.hex(), _rc4(key, PASSWORD_PADDING).hex()
+    owner_hex, user_hex = owner_entry.hex(), rc4(key, PASSWORD_PADDING).hex()
     locked.append(f"<< /Filter /Standard /V 1 /R 2 /O <{owner_hex}> /U <{user_hex}> /P -44 >>".encode())
     entries = f"{trailer} /Encrypt {len(locked)} 0 R /ID [<{file_id.hex()}> <{file_id.hex()}>]"
     return _file(locked, entries)
@@ -123,10 +123,11 @@ def _locked_stream(body: bytes, number: int, key: bytes) -> bytes:
     if not mark:
         return body
     object_key = hashlib.md5(key + number.to_bytes(3, "little") + b"\0\0").digest()[:10]
-    return head + mark + _rc4(object_key, rest.removesuffix(b"\nendstream")) + b"\nendstream"
+    return head + mark + rc4(object_key, rest.removesuffix(b"\nendstream")) + b"\nendstream"
 
 
-def _rc4(key: bytes, data: bytes) -> bytes:
+def rc4(key: bytes, data: bytes) -> bytes:
+    """The cipher, which is its own reverse."""
     state = list(range(256))
     j = 0
     for i in range(256):

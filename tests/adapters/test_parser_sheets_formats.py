@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from parser_support import blocks_of, code_of, read
+from pdf_files import rc4
 from sheet_files import SheetFile, cells_of, make_ods, make_xlsx, zipped
 
 from mcp_knowledge.domain.blocks import Heading, Paragraph, Table
@@ -237,23 +238,6 @@ def test_strong_rc4_under_excels_own_password_opens() -> None:
     hidden = rc4(key, bytes(len(begin)) + clear)[len(begin) :]
     data = begin + clear[:4] + hidden[4:] + record(0x0A)
     assert cells_of(blocks_of(data, "a.xls")) == {("Sheet1", 2, 2): "open"}
-
-
-def rc4(key: bytes, data: bytes) -> bytes:
-    """The cipher as its description has it."""
-    state = list(range(256))
-    j = 0
-    for i in range(256):
-        j = (j + state[i] + key[i % len(key)]) % 256
-        state[i], state[j] = state[j], state[i]
-    result = bytearray()
-    i = j = 0
-    for byte in data:
-        i = (i + 1) % 256
-        j = (j + state[i]) % 256
-        state[i], state[j] = state[j], state[i]
-        result.append(byte ^ state[(state[i] + state[j]) % 256])
-    return bytes(result)
 
 
 def test_an_xlsx_named_xls_is_read_as_what_it_is() -> None:
