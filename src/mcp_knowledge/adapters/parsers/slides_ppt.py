@@ -15,6 +15,7 @@ from mcp_knowledge.adapters.parsers.slides_ppt_text import Text, master_bullets,
 from mcp_knowledge.adapters.parsers.source import Source
 from mcp_knowledge.domain.blocks import NormalizedDocument
 
+_SLIDE, _NOTES_PAGE, _MASTER = 0x03EE, 0x03F0, 0x03F8
 _SLIDE_LIST, _SLIDE_PERSIST = 0x0FF0, 0x03F3
 _SLIDES, _MASTERS, _NOTES = 0, 1, 2  # instances of slide lists
 _SLIDE_ATOM, _SHOW_INFO, _HIDDEN = 0x03EF, 0x03F9, 0x4
@@ -76,7 +77,7 @@ class _Reader:
         read: set[int] = set()
         for number, entry in enumerate(self.entries, 1):
             slide = Slide(number)
-            record = self._storage.get(entry.object_id)
+            record = self._storage.get(entry.object_id, _SLIDE)
             place = -entry.object_id if record is None else record.start
             if place not in read:
                 self._read_slide(slide, entry, record, keep_hidden)
@@ -99,7 +100,10 @@ class _Reader:
         shapes = Shapes(slide, entry.outline, bullets, self._diagrams)
         for group in _groups(record):
             fill(slide, list(shapes.items(group)))
-        if notes_id in self._notes and (notes := self._storage.get(self._notes[notes_id].object_id)) is not None:
+        if (
+            notes_id in self._notes
+            and (notes := self._storage.get(self._notes[notes_id].object_id, _NOTES_PAGE)) is not None
+        ):
             slide.notes.extend(self._note_texts(notes, self._notes[notes_id]))
         slide.comments.extend(_comments(record))
 
@@ -120,14 +124,18 @@ class _Reader:
         slide.is_damaged = True
 
     def _master(self, master_id: int) -> Record | None:
-        return self._storage.get(self._masters[master_id].object_id) if master_id in self._masters else None
+        return (
+            self._storage.get(self._masters[master_id].object_id, _MASTER, _SLIDE)
+            if master_id in self._masters
+            else None
+        )
 
     def backgrounds(self) -> Iterator[Slide]:
         """For a file whose own slides have no text: what their masters show, at the first slide of each; footers."""
         shown: set[int] = set()
         for number, entry in enumerate(self.entries, 1):
             slide = Slide(number)
-            record = self._storage.get(entry.object_id)
+            record = self._storage.get(entry.object_id, _SLIDE)
             atom = record.child(_SLIDE_ATOM) if record is not None else None
             (master_id,) = (atom.unpack("I", 12) if atom is not None else None) or (0,)
             master = self._master(master_id)

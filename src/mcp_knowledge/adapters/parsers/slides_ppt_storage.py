@@ -36,9 +36,10 @@ class Storage:
             self._read_edit(edit)
         self.document = self._find_document()
 
-    def get(self, object_id: int) -> Record | None:
-        """An object's record, or None when the file has lost it."""
-        return record_at(self._data, self._offsets.get(object_id, -1))
+    def get(self, object_id: int, *kinds: int) -> Record | None:
+        """An object's record, or None when the file has lost it, or has one of another type in its place."""
+        record = record_at(self._data, self._offsets.get(object_id, -1))
+        return record if record is not None and record.kind in kinds else None
 
     def _outermost(self) -> Iterator[Record]:
         return records(self._data, 0, len(self._data))
@@ -62,10 +63,8 @@ class Storage:
         directory = record_at(self._data, directory_at)
         if directory is not None and directory.kind == _DIRECTORY:
             self._read_directory(directory.content)
-        if session := edit.unpack("I", 28):
-            found = self.get(session[0])
-            if found is not None and found.kind == _CRYPT_SESSION:
-                raise KnowledgeError("DOCUMENT_ENCRYPTED")
+        if (session := edit.unpack("I", 28)) and self.get(session[0], _CRYPT_SESSION) is not None:
+            raise KnowledgeError("DOCUMENT_ENCRYPTED")
 
     def _read_directory(self, content: bytes) -> None:
         """Newer directories are read first: what they tell stays."""
@@ -79,8 +78,8 @@ class Storage:
                 at += 4
 
     def _find_document(self) -> Record:
-        document = self.get(self._document_id)
-        if document is None or document.kind != _DOCUMENT:
+        document = self.get(self._document_id, _DOCUMENT)
+        if document is None:
             document = next((record for record in self._outermost() if record.kind == _DOCUMENT), None)
         if document is None:
             raise KnowledgeError("DOCUMENT_RESOURCE_LIMIT" if self._is_too_deep() else "DOCUMENT_MALFORMED")
