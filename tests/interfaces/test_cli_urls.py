@@ -30,26 +30,24 @@ async def test_files_and_addresses_are_taken_in_together(settings: Settings, tmp
         assert report.has_failures
 
 
-def test_an_address_that_is_not_fetched_is_named_with_the_reason(tmp_path: Path) -> None:
-    result = subprocess.run(
-        [sys.executable, "-m", "mcp_knowledge", "--data-dir", str(tmp_path / "data"), "ingest", "HTTP://127.0.0.1/x"],
+def ingest(data_dir: Path, argument: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "mcp_knowledge", "--data-dir", str(data_dir), "ingest", argument],
         capture_output=True,
         text=True,
         timeout=60,
-        cwd=tmp_path,
+        cwd=data_dir.parent,
     )
+
+
+def test_an_address_that_is_not_fetched_is_named_with_the_reason(tmp_path: Path) -> None:
+    result = ingest(tmp_path / "data", "HTTP://127.0.0.1/x")
     assert result.returncode == 1
     assert "HTTP://127.0.0.1/x" in result.stdout
     assert "SSRF_BLOCKED" in result.stdout
 
 
 def test_a_path_that_does_not_exist_is_an_error_of_the_command(tmp_path: Path) -> None:
-    result = subprocess.run(
-        [sys.executable, "-m", "mcp_knowledge", "--data-dir", str(tmp_path / "data"), "ingest", "ftp://host/file"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        cwd=tmp_path,
-    )
+    result = ingest(tmp_path / "data", "ftp://host/file")
     assert result.returncode == 2
     assert "does not exist" in result.stderr
