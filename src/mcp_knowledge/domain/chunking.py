@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from mcp_knowledge.domain.blocks import NormalizedDocument, SourceLocation
 from mcp_knowledge.domain.cutting import (
@@ -33,13 +33,20 @@ from mcp_knowledge.domain.sections import (
 )
 
 CHUNKER_NAME = "sections"
-CHUNKER_VERSION = "1"
+_CHUNKER_VERSION = "1"
 PREFIX_VERSION = "1"  # of the words that the model reads before a chunk's content
 _SPECIAL_TOKENS = 2  # [CLS] and [SEP]
 _MOST_TOKENS_PER_CHARACTER = 3  # a Hangul syllable has three letters, and each may be a token
 _LABEL_TOKENS = 2  # "Document" ":" and "Section" ":"
 _PREFIX_CHARACTERS = 300  # of a title or heading path; more never fits the model's window beside a chunk
 _PATH_GAP = " > "
+
+
+def chunker_version(sizes: ChunkSizes) -> str:
+    """Changes with whatever changes chunks: the algorithm, and the sizes where they are not the usual ones."""
+    if sizes == ChunkSizes():
+        return _CHUNKER_VERSION
+    return "-".join(map(str, (_CHUNKER_VERSION, *astuple(sizes))))
 
 
 def chunk_document(

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 
-from mcp_knowledge.domain.chunking import CHUNKER_NAME, CHUNKER_VERSION, chunk_document
+from mcp_knowledge.domain.chunking import CHUNKER_NAME, chunk_document, chunker_version
 from mcp_knowledge.domain.cutting import ChunkSizes
 from mcp_knowledge.domain.documents import Chunk, IndexVersions, Revision
 from mcp_knowledge.domain.filenames import title_of
@@ -19,6 +19,17 @@ TINY_FILE_BYTES = 2048
 TINY_BLOCKS = 16
 
 
+def chunk_sizes(settings: Settings) -> ChunkSizes:
+    """The sizes that these settings ask for."""
+    return ChunkSizes(
+        target=settings.chunk_target_tokens,
+        minimum=settings.chunk_min_tokens,
+        maximum=settings.chunk_max_tokens,
+        overlap=settings.chunk_overlap_tokens,
+        window=settings.embedding_max_tokens,
+    )
+
+
 class Preparation:
     """Fetches, parses and chunks originals."""
 
@@ -27,13 +38,7 @@ class Preparation:
         self._timeout_s = settings.ingestion_timeout_ms / 1000
         self._max_chunks = settings.max_chunks_per_document
         self._parsing = asyncio.Semaphore(settings.worker_concurrency)  # so many the parser reads at once
-        self._sizes = ChunkSizes(
-            target=settings.chunk_target_tokens,
-            minimum=settings.chunk_min_tokens,
-            maximum=settings.chunk_max_tokens,
-            overlap=settings.chunk_overlap_tokens,
-            window=settings.embedding_max_tokens,
-        )
+        self._sizes = chunk_sizes(settings)
 
     async def prepare(self, work: Work, room_for_large_files: Callable[[], Awaitable[None]]) -> Prepared:
         """Parse and chunk a job's revision.
@@ -90,7 +95,7 @@ class Preparation:
             parser_name=parsed.parser_name,
             parser_version=parsed.parser_version,
             chunker_name=CHUNKER_NAME,
-            chunker_version=CHUNKER_VERSION,
+            chunker_version=chunker_version(self._sizes),
             embedding_model=self._embedder.model,
             embedding_dimensions=self._embedder.dimensions,
             embedding_version=self._embedder.version,

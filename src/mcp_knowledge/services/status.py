@@ -10,10 +10,11 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
-from mcp_knowledge.domain.chunking import CHUNKER_NAME, CHUNKER_VERSION
+from mcp_knowledge.domain.chunking import CHUNKER_NAME, chunker_version
 from mcp_knowledge.domain.documents import JOB_STATUSES, DocumentStatus, IndexVersions
 from mcp_knowledge.ports import BlobStore, Counts, Embedder, Parser, Store, StoreHealth
 from mcp_knowledge.services.metrics import REGISTRY
+from mcp_knowledge.services.preparing import chunk_sizes
 from mcp_knowledge.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -127,7 +128,7 @@ class Status:
                 parser_name=name,
                 parser_version=version,
                 chunker_name=CHUNKER_NAME,
-                chunker_version=CHUNKER_VERSION,
+                chunker_version=chunker_version(chunk_sizes(self._settings)),
                 embedding_model=embedder.model,
                 embedding_dimensions=embedder.dimensions,
                 embedding_version=embedder.version,
