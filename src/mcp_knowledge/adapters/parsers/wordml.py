@@ -16,7 +16,7 @@ from mcp_knowledge.adapters.parsers.wordml_parts import OFF, Comment, Styles, is
 from mcp_knowledge.adapters.parsers.xml_splices import Editor
 
 _SPACE = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
-_WRAPPERS = ("sdt", "customXml")
+_ENDS_MATTER = frozenset({"r", "p", "pPr", "ruby", "fldChar", "sdt", "sdtContent", "customXml"})
 # A part without any of these is as anydoc should see it.
 _INTERESTING = re.compile(
     rb"vanish|noBreakHyphen|:sym\b|:ruby>|ffData|altChunk|:hidden\b|:del\b|:sdt>|customXml"
@@ -180,6 +180,8 @@ class _Editor(Editor):
         item = self._open.pop()
         if self._former:
             self._former -= 1
+            return
+        if name not in _ENDS_MATTER and item.replacement is None:
             return
         end = self.element_end(item.start, at)
         match name:
