@@ -192,6 +192,8 @@ async def test_a_file_that_inflates_more_than_a_hundredfold_is_a_bomb(tmp_path: 
     lying = raw_zip(Entry(b"zeros.txt", b"0" * 5 * MIB, size=10))
     assert await refusal(tmp_path, lying) == "ARCHIVE_TOO_LARGE"
     assert (await members(tmp_path, zip_of(("small.txt", b"0" * 500_000))))[0].fault is None
+    many_small = zip_of(*((f"{number}.txt", b"0" * 500_000) for number in range(10)))
+    assert await refusal(tmp_path, many_small) == "ARCHIVE_TOO_LARGE"
 
 
 async def test_archives_in_archives_are_members_like_any_other(tmp_path: Path) -> None:

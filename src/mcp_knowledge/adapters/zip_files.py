@@ -141,7 +141,8 @@ def _data_start(file: io.BufferedReader, info: zipfile.ZipInfo) -> int | None:
 
 
 def _measured(file: io.BufferedReader, infos: Sequence[zipfile.ZipInfo], limits: _Limits) -> tuple[ArchiveMember, ...]:
-    left = limits.bytes
+    packed_bytes = sum(info.compress_size for info in infos)
+    left = min(limits.bytes, max(_RATIO_FLOOR_BYTES, packed_bytes * limits.ratio))
     members = []
     for position, info in enumerate(infos):
         size_bytes, fault = _measure(file, info, left, limits.ratio)
