@@ -30,7 +30,7 @@ from mcp_knowledge.domain.documents import (
 )
 from mcp_knowledge.domain.downloads import Download
 from mcp_knowledge.domain.filters import Filter
-from mcp_knowledge.domain.folder import FileOutcome, FolderFile, ScanStatus
+from mcp_knowledge.domain.folder import PASSED_OVER, FileOutcome, FolderFile, ScanStatus
 from mcp_knowledge.domain.query import Phrase
 from mcp_knowledge.domain.search import Candidate, Scope
 
@@ -623,14 +623,20 @@ class FolderStore(Protocol):
         """Files that had these bytes when they were taken in, by path, duplicates last."""
         ...
 
-    async def page(
-        self, limit: int, after_path: str | None = None, outcomes: Sequence[FileOutcome] = ()
+    async def page(self, limit: int, after_path: str | None = None) -> list[FolderFile]:
+        """Files by path, up to `limit`."""
+        ...
+
+    async def passed_over(
+        self, limit: int, after_path: str | None = None, outcomes: Sequence[FileOutcome] = PASSED_OVER
     ) -> list[FolderFile]:
-        """Files by path, up to `limit`; with `outcomes`, only those."""
+        """Files of these outcomes by path. One whose document or archive could not be read is `failed` here, with that
+        reason.
+        """
         ...
 
     async def count_passed_over(self) -> dict[FileOutcome, int]:
-        """How many files gave no document of their own, by outcome."""
+        """How many files `passed_over` has, by outcome."""
         ...
 
     async def write(self, items: Iterable[FolderFile]) -> None:

@@ -101,8 +101,8 @@ async def test_a_deleted_document_shows_on_its_file(backend: Backend) -> None:
     await backend.folder.write([file])
     assert await file_at(backend, "a.txt") == file
     assert await backend.folder.count_passed_over() == {"deleted": 1}
-    assert [item.path for item in await backend.folder.page(10, outcomes=["deleted"])] == ["a.txt"]
-    assert await backend.folder.page(10, outcomes=["document"]) == []
+    assert [item.path for item in await backend.folder.passed_over(10, outcomes=["deleted"])] == ["a.txt"]
+    assert await backend.folder.passed_over(10, outcomes=["failed"]) == []
 
 
 async def test_pages_go_by_path_and_can_be_narrowed(backend: Backend) -> None:
@@ -113,9 +113,19 @@ async def test_pages_go_by_path_and_can_be_narrowed(backend: Backend) -> None:
     await add(backend, "d", "delta")
     assert [item.path for item in await backend.folder.page(2)] == ["a", "b"]
     assert [item.path for item in await backend.folder.page(9, after_path="b")] == ["c", "d"]
-    assert [item.path for item in await backend.folder.page(9, outcomes=["skipped"])] == ["a", "c"]
-    assert [item.path for item in await backend.folder.page(9, "a", ["skipped", "failed"])] == ["b", "c"]
+    assert [item.path for item in await backend.folder.passed_over(9, outcomes=["skipped"])] == ["a", "c"]
+    assert [item.path for item in await backend.folder.passed_over(9, "a", ["skipped", "failed"])] == ["b", "c"]
     assert await backend.folder.count_passed_over() == {"failed": 1, "skipped": 2}
+
+
+async def test_a_document_that_failed_shows_on_its_file_to_people_alone(backend: Backend) -> None:
+    document = await add(backend, "a.txt", "alpha")
+    await backend.queue.fail(await claim_one(backend), "DOCUMENT_MALFORMED", "why", None)
+    (shown,) = await backend.folder.passed_over(10)
+    assert (shown.outcome, shown.reason, shown.document_id) == ("failed", "DOCUMENT_MALFORMED: why", document.id)
+    assert await backend.folder.count_passed_over() == {"failed": 1}
+    assert (await file_at(backend, "a.txt")).outcome == "document"
+    assert [item.outcome for item in await backend.folder.page(10)] == ["document"]
 
 
 async def test_a_moved_file_takes_its_document_along(backend: Backend) -> None:

@@ -142,6 +142,22 @@ async def test_every_file_that_gave_no_document_is_counted_and_listed_with_its_r
         assert_error(await look.client.get(f"{API}/ingest/scan-files?outcome=x"), 400, "INVALID_ARGUMENT", "outcome")
 
 
+async def test_files_whose_document_or_archive_cannot_be_read_are_listed_too(office: Office) -> None:
+    office.write("bad.json", "{")
+    office.write("bad.zip", b"no archive at all")
+    office.write("good.txt", "good text")
+    async with office.opened() as look:
+        assert look.counts["queued"] == 3
+        look = await settled(look.client)
+        assert look.skipped == {"bad.json": "failed", "bad.zip": "failed"}
+        assert look.reason("bad.json").startswith("DOCUMENT_MALFORMED: ")
+        assert look.reason("bad.zip").startswith("ARCHIVE_MALFORMED: ")
+        assert look.status["skippedTotal"] == 2
+    again = await office.look()
+    assert again.counts["unchanged"] == 3
+    assert set(again.skipped) == {"bad.json", "bad.zip"}
+
+
 async def test_what_was_passed_over_is_forgotten_with_its_file(office: Office) -> None:
     office.write("program.exe", b"MZ")
     await office.look()
@@ -429,7 +445,7 @@ async def test_the_dashboard_shows_the_scan_and_every_file_that_it_passed_over(o
     async with office.opened() as look:
         panel = (await look.client.get("/imports")).text
         assert "26 files: 1 new or changed, 25 of other formats." in panel
-        assert "26 files without a document of their own" in panel
+        assert "26 files passed over or failed" in panel
         assert "This file format is not supported." in panel
         page = (await look.client.get("/folder")).text
         assert all(f"<bdi>{number:02}.exe</bdi>" in page for number in range(25))

@@ -274,7 +274,7 @@ def scan_status(item: ScanStatus, files: list[FolderFile]) -> Json:
 
 
 def scan_file(item: FolderFile) -> Json:
-    """A file of the folder that gave no document of its own."""
+    """A file of the folder that was passed over or failed."""
     reason = item.reason or "Its document was deleted. It comes back when the file changes."
     return {"path": item.path, "outcome": item.outcome, "reason": reason, "documentId": item.document_id}
 

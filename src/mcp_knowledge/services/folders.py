@@ -170,8 +170,8 @@ class FolderScanner:
     async def files(
         self, limit: int, after_path: str | None = None, outcomes: Sequence[FileOutcome] = PASSED_OVER
     ) -> tuple[list[FolderFile], str | None]:
-        """A page of the files that gave no document of their own, by path, and after which the next page goes on."""
-        found = await self._folder.page(limit + 1, after_path, outcomes)
+        """A page of the files that were passed over or failed, by path, and after which the next page goes on."""
+        found = await self._folder.passed_over(limit + 1, after_path, outcomes)
         items = found[:limit]
         return items, items[-1].path if len(found) > limit else None
 

@@ -6,7 +6,7 @@ from typing import Any
 from mcp_knowledge.adapters.sqlite import folder_rows as rows
 from mcp_knowledge.adapters.sqlite.connection import Database
 from mcp_knowledge.domain.documents import Document
-from mcp_knowledge.domain.folder import FileOutcome, FolderFile
+from mcp_knowledge.domain.folder import PASSED_OVER, FileOutcome, FolderFile
 from mcp_knowledge.ports import NewDocument, NewRevision
 
 
@@ -26,11 +26,15 @@ class SqliteFolderStore:
         """Files with these bytes."""
         return await self._read(lambda c: rows.same_bytes(c, sha256, limit))
 
-    async def page(
-        self, limit: int, after_path: str | None = None, outcomes: Sequence[FileOutcome] = ()
-    ) -> list[FolderFile]:
+    async def page(self, limit: int, after_path: str | None = None) -> list[FolderFile]:
         """By path."""
-        return await self._read(lambda c: rows.page(c, limit, after_path, outcomes))
+        return await self._read(lambda c: rows.page(c, limit, after_path))
+
+    async def passed_over(
+        self, limit: int, after_path: str | None = None, outcomes: Sequence[FileOutcome] = PASSED_OVER
+    ) -> list[FolderFile]:
+        """By path, with what people are shown."""
+        return await self._read(lambda c: rows.passed_over(c, limit, after_path, outcomes))
 
     async def count_passed_over(self) -> dict[FileOutcome, int]:
         """Files without a document of their own."""

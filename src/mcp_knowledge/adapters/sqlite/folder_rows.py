@@ -31,16 +31,28 @@ _ARCHIVE_JOBS = 64  # an unfinished archive counts as so many jobs
 # A document that was to be replaced stands for a replacement that was deleted before it was ready.
 _LIVE_ID = f"CASE WHEN d.status NOT IN {GONE} THEN d.id WHEN r.status NOT IN {GONE} THEN r.id END"
 _OUTCOME = f"CASE WHEN f.outcome = 'document' AND {_LIVE_ID} IS NULL THEN 'deleted' ELSE f.outcome END"
+# What people are shown: a file was taken in well, but its document or archive could not be read.
+_SHOWN = f"""
+    CASE WHEN (f.outcome = 'document' AND d.status = 'failed') OR (f.outcome = 'archive' AND a.state = 'failed')
+    THEN 'failed' ELSE {_OUTCOME} END"""
+_REASON = """coalesce(f.reason, iif(f.outcome = 'document' AND d.status = 'failed', d.latest_error,
+    iif(f.outcome = 'archive', a.error, NULL)))"""
 _FROM = """
     FROM folder_files f
     LEFT JOIN documents d ON d.document_no = f.document_no
     LEFT JOIN documents r ON r.document_no = d.replaces_no
     LEFT JOIN archives a ON a.archive_no = f.archive_no
 """
-_SELECT = f"""
-    SELECT f.path, f.size_bytes, f.modified_ns, f.changed_ns, f.sha256, {_OUTCOME}, f.metadata, f.reason, {_LIVE_ID},
-           a.id {_FROM}
-"""
+
+
+def _select(outcome: str, reason: str) -> str:
+    return f"""
+        SELECT f.path, f.size_bytes, f.modified_ns, f.changed_ns, f.sha256, {outcome}, f.metadata, {reason}, {_LIVE_ID},
+               a.id {_FROM}"""
+
+
+_SELECT = _select(_OUTCOME, "f.reason")
+_SELECT_SHOWN = _select(_SHOWN, _REASON)
 # The documents of files: their own, and those that came out of an archive.
 _DOCUMENTS_OF = f"""
     WITH chosen AS (SELECT path, document_no, outcome FROM folder_files WHERE {{condition}})
@@ -81,26 +93,29 @@ def same_bytes(connection: Connection, sha256: str, limit: int) -> list[FolderFi
     return [_file_from(row) for row in connection.execute(sql, (bytes.fromhex(sha256), limit))]
 
 
-def page(
+def page(connection: Connection, limit: int, after_path: str | None) -> list[FolderFile]:
+    """By path."""
+    where, params = ("WHERE f.path > ?", [after_path]) if after_path is not None else ("", [])
+    return [
+        _file_from(row) for row in connection.execute(f"{_SELECT} {where} ORDER BY f.path LIMIT ?", [*params, limit])
+    ]
+
+
+def passed_over(
     connection: Connection, limit: int, after_path: str | None, outcomes: Sequence[FileOutcome]
 ) -> list[FolderFile]:
-    """By path."""
-    conditions, params = ["true"], list[Any]()
-    if outcomes:
-        stored = {"document" if outcome == "deleted" else outcome for outcome in outcomes}
-        conditions.append("f.outcome IN (SELECT value FROM json_each(?))")
-        conditions.append(f"{_OUTCOME} IN (SELECT value FROM json_each(?))")
-        params += [json_list(stored), json_list(outcomes)]
+    """By path, with what people are shown."""
+    conditions, params = [f"{_SHOWN} IN (SELECT value FROM json_each(?))"], list[Any]([json_list(outcomes)])
     if after_path is not None:
         conditions.append("f.path > ?")
         params.append(after_path)
-    sql = f"{_SELECT} WHERE {' AND '.join(conditions)} ORDER BY f.path LIMIT ?"
+    sql = f"{_SELECT_SHOWN} WHERE {' AND '.join(conditions)} ORDER BY f.path LIMIT ?"
     return [_file_from(row) for row in connection.execute(sql, [*params, limit])]
 
 
 def count_passed_over(connection: Connection) -> dict[FileOutcome, int]:
-    """Files that gave no document of their own, by outcome."""
-    counted: dict[FileOutcome, int] = dict(connection.execute(f"SELECT {_OUTCOME}, count(*) {_FROM} GROUP BY 1"))
+    """How many files of each outcome people are shown."""
+    counted: dict[FileOutcome, int] = dict(connection.execute(f"SELECT {_SHOWN}, count(*) {_FROM} GROUP BY 1"))
     return {outcome: counted[outcome] for outcome in PASSED_OVER if outcome in counted}
 
 

@@ -1,19 +1,17 @@
 """`scan`: look through the folder of INGEST_DATA_DIR now, and name every file that was passed over."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rich.markup import escape
 from rich.progress import Progress, TaskID
 
-from mcp_knowledge.domain.documents import Document
 from mcp_knowledge.domain.folder import FolderFile, ScanStatus
 from mcp_knowledge.interfaces import wire
 from mcp_knowledge.interfaces.cli import output
 from mcp_knowledge.interfaces.cli.ingest import progress_bar, with_worker
 from mcp_knowledge.interfaces.serving import find_server
-from mcp_knowledge.ports import DocumentQuery
 from mcp_knowledge.services import Services
 
 _POLL_S = 0.2
@@ -25,24 +23,22 @@ class ScanReport:
     """How the scan went.
 
     Args:
-        failed: documents from the folder that could not be ingested, now or before.
+        skipped: every file that was passed over or failed, documents that could not be read included.
         waiting: work that a server has still to do.
     """
 
     status: ScanStatus
     skipped: list[FolderFile]
-    failed: list[Document]
     waiting: int
 
     @property
     def ok(self) -> bool:
         """Whether nothing failed."""
-        return self.status.state == "completed" and not self.failed
+        return self.status.state == "completed" and all(file.outcome != "failed" for file in self.skipped)
 
     def to_json(self) -> dict[str, Any]:
         """The JSON shape for scripts."""
-        failed = [{"documentId": item.id, "path": item.source_path, "error": item.latest_error} for item in self.failed]
-        return wire.scan_status(self.status, self.skipped) | {"failedDocuments": failed, "waiting": self.waiting}
+        return wire.scan_status(self.status, self.skipped) | {"waiting": self.waiting}
 
     def print(self) -> None:
         """The report for a person."""
@@ -51,7 +47,6 @@ class ScanReport:
             shown = wire.scan_file(file)
             path = escape(_on_one_line(file.path))
             output.out.print(f"[yellow]{file.outcome}[/yellow] {path}: {escape(shown['reason'])}")
-        output.print_failed(self.failed)
         if status.error:
             output.out.print(f"[red]The scan failed.[/red] {escape(status.error)}")
             return
@@ -93,9 +88,9 @@ async def scan_folder(services: Services, *, force: bool, quiet: bool) -> ScanRe
 
         work = asyncio.create_task(scan())
         await with_worker(services, work, run_worker=not serving)
-    status = work.result()
     waiting = await services.folders.waiting_work()
-    return ScanReport(status, await _all_skipped(services), await _failed_documents(services), waiting)
+    status = replace(work.result(), passed_over=(await services.folders.status()).passed_over)
+    return ScanReport(status, await _all_skipped(services), waiting)
 
 
 async def _until_done(services: Services) -> None:
@@ -120,17 +115,6 @@ async def _all_skipped(services: Services) -> list[FolderFile]:
         found += items
         if after is None:
             return found
-
-
-async def _failed_documents(services: Services) -> list[Document]:
-    found: list[Document] = []
-    query = DocumentQuery(statuses=("failed",), limit=_PAGE)
-    while True:
-        items, after = await services.library.list_documents(query)
-        found += [item for item in items if item.source_path is not None]
-        if after is None:
-            return found
-        query = DocumentQuery(statuses=("failed",), limit=_PAGE, after=after)
 
 
 def _on_one_line(path: str) -> str:

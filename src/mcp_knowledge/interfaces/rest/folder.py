@@ -1,4 +1,4 @@
-"""`/ingest`: the scan of the folder, and every file that it passed over."""
+"""`/ingest`: the scan of the folder, and every file that was passed over or failed."""
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -23,7 +23,7 @@ operations = Operations("Folder")
     Answer(200, "The scan at work, or the last one.", ScanStatus),
 )
 async def scan_status(request: Request) -> Response:
-    """The status, with the first files that gave no document."""
+    """The status, with the first files that were passed over or failed."""
     folders = services(request).folders
     status = await folders.status()
     files = [] if status.state == "disabled" else (await folders.files(SHOWN_FILES))[0]
@@ -33,7 +33,7 @@ async def scan_status(request: Request) -> Response:
 @operations.add(
     "GET",
     "/ingest/scan-files",
-    "List the files of the folder that gave no document",
+    "List the files of the folder that were passed over or failed",
     Answer(200, "A page, by path.", ScanFilePage),
     query=ScanFilesQuery,
     errors=("INVALID_CURSOR",),

@@ -13,7 +13,7 @@ PassedOver = Literal["duplicate", "unsupported", "oversized", "failed", "skipped
 class ScanFilesQuery(PageQuery):
     """Which files."""
 
-    outcome: PassedOver | None = Field(None, description="Only these; without it, all that gave no document.")
+    outcome: PassedOver | None = Field(None, description="Only these; without it, all.")
 
 
 class ScanCounts(Shape):
@@ -30,14 +30,14 @@ class ScanCounts(Shape):
 
 
 class ScanFile(Shape):
-    """A file of the folder that gave no document of its own."""
+    """A file of the folder that was passed over, or whose document or archive could not be read."""
 
     path: str = Field(description="Below the folder, with `/`. Bytes that are no UTF-8 are written `\\xNN`.")
     outcome: PassedOver = Field(
         description="`deleted`: its document was deleted by hand."
     )
     reason: str = Field(description="`CODE: message`, or a sentence.")
-    documentId: str | None = Field(description="The document with the same content, if there is one.")
+    documentId: str | None = Field(description="Its document, or the one with the same content, if there is one.")
 
 
 class ScanStatus(Shape):
@@ -54,7 +54,7 @@ class ScanStatus(Shape):
     removed: int = Field(description="Documents that were removed because their files are gone (INGEST_DATA_PRUNE).")
     heldBack: int = Field(description="Documents whose files are gone and that were kept all the same.")
     heldBackReason: str | None = Field(description="Why, and what to do.")
-    skipped: list[ScanFile] = Field(description="The first files that gave no document; `/ingest/scan-files` has all.")
+    skipped: list[ScanFile] = Field(description="The first files passed over or failed; `/ingest/scan-files` has all.")
     skippedTotal: int = Field(description="How many there are.")
 
 

@@ -33,7 +33,7 @@ class ScanPanel:
 
     Args:
         name: of the folder.
-        files: the first that gave no document of their own, `total` of them in all.
+        files: the first that were passed over or failed, `total` of them in all.
     """
 
     name: str
@@ -64,7 +64,7 @@ async def scan_panel(request: Request) -> ScanPanel | None:
 
 @router.get("/folder")
 async def folder_page(request: Request) -> HTMLResponse:
-    """All files of the folder that gave no document of their own."""
+    """All files of the folder that were passed over or failed."""
     services = services_of(request)
     shown = request.query_params.get("show", "")
     outcomes = tuple(outcome for outcome in PASSED_OVER if outcome == shown) or PASSED_OVER

@@ -5,6 +5,6 @@ import { follow } from "./live.js";
 const { archive } = document.getElementById("live").dataset;
 
 follow({
-  changed: (item, kind) => !archive || (kind === "archive" && item.id === archive),
-  kinds: archive ? ["archive"] : ["archive", "scan"],
+  changed: (item, kind) => (archive ? item.id === archive : kind !== "document" || item.status === "failed"),
+  kinds: archive ? ["archive"] : ["archive", "scan", "document"],
 });
