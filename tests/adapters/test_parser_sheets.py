@@ -185,8 +185,14 @@ def test_the_title_is_the_stated_one_and_never_a_sheet_name() -> None:
 
 
 def test_a_workbook_of_blank_sheets_shows_their_names() -> None:
-    (block,) = blocks_of(make_xlsx(SheetFile("Plan 2025"), SheetFile("Old", {"A1": "x"}, state="veryHidden")), "a.xlsx")
+    (block,) = blocks_of(make_xlsx(SheetFile("Plan 2025"), SheetFile("Old", state="veryHidden")), "a.xlsx")
     assert isinstance(block, Heading) and block.text == "Plan 2025"
+
+
+def test_a_workbook_that_shows_nothing_is_read_with_what_it_hides() -> None:
+    hidden = SheetFile("Data", {"A1": "kept", "A2": "back"}, rows={2: 'hidden="1"'}, state="hidden")
+    blocks = blocks_of(make_xlsx(SheetFile("Start"), hidden), "a.xlsx")
+    assert cells_of(blocks) == {("Data", 1, 1): "kept", ("Data", 2, 1): "back"}
 
 
 def test_text_in_shapes_and_chart_titles_stands_with_its_cells() -> None:

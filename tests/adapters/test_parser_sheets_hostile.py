@@ -85,6 +85,7 @@ def test_hidden_rows_go_and_the_others_keep_their_places(
     grid: dict[tuple[int, int], str | float], hidden: set[int]
 ) -> None:
     cells = {reference(*place): value for place, value in sorted(grid.items())}
+    cells["A40"] = "always shown"
     data = make_xlsx(SheetFile("S", cells, rows=dict.fromkeys(hidden, 'hidden="1"')))
     visible = {place: value for place, value in grid.items() if place[0] not in hidden}
     assert_found(visible, data)

@@ -1,13 +1,33 @@
 """Spreadsheets: each sheet's tables, with sheet name and cell range of every block."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from mcp_knowledge.adapters.parsers.properties import good_title
 from mcp_knowledge.adapters.parsers.sheets_format import show_numbers
 from mcp_knowledge.adapters.parsers.sheets_model import Workbook
 from mcp_knowledge.adapters.parsers.sheets_tables import sheet_blocks, sheet_heading
-from mcp_knowledge.domain.blocks import Block, NormalizedDocument
+from mcp_knowledge.domain.blocks import Block, Heading, NormalizedDocument
+
+
+def shown_document(
+    read: Callable[[bool], Workbook], properties: Mapping[str, Any], filename: str
+) -> NormalizedDocument:
+    """The document of what a workbook shows; of all that it has when it shows nothing.
+
+    Args:
+        read: reads the workbook, with what is hidden or without.
+    """
+    document = document_of(read(False), properties, filename)
+    if _has_text(document):
+        return document
+    whole = document_of(read(True), properties, filename)
+    return whole if _has_text(whole) else document
+
+
+def _has_text(document: NormalizedDocument) -> bool:
+    """Whether there is more than names of sheets."""
+    return any(not isinstance(block, Heading) or block.level > 1 for block in document.blocks)
 
 
 def document_of(workbook: Workbook, properties: Mapping[str, Any], filename: str) -> NormalizedDocument:

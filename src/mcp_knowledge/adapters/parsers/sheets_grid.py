@@ -37,7 +37,8 @@ class Grid:
     """The visible cells by row and column, and which rows and columns are neighbours to the eye."""
 
     def __init__(self, sheet: Sheet, texts: Mapping[Number, str]) -> None:
-        self._hidden_rows, self._hidden_columns = Spans(sheet.hidden_rows), Spans(sheet.hidden_columns)
+        self._hidden_rows = Spans(() if sheet.with_hidden else sheet.hidden_rows)
+        self._hidden_columns = Spans(() if sheet.with_hidden else sheet.hidden_columns)
         columns = {column for row in sheet.rows.values() for column in row}
         hidden_columns = {column for column in columns if column in self._hidden_columns}
         merged = {(area.top, area.left): area for area in sheet.merged}

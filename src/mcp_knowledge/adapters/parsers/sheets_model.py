@@ -62,15 +62,17 @@ class Note(NamedTuple):
 
 @dataclass(slots=True)
 class Sheet:
-    """A sheet that is shown.
+    """A sheet.
 
     Args:
+        with_hidden: whether its hidden rows and columns are read, too.
         rows: the filled cells by row and column.
         hidden_rows, hidden_columns: spans (first, last) that are hidden on purpose, without filter or outline.
         headers: the header rows that the file itself defines, by tables or filters.
     """
 
     name: str
+    with_hidden: bool = False
     rows: dict[int, dict[int, Cell]] = field(default_factory=dict)
     merged: list[Range] = field(default_factory=list)
     hidden_rows: list[tuple[int, int]] = field(default_factory=list)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from xml.parsers import expat
 
 from mcp_knowledge.adapters.parsers.opendocument import open_document_properties, read_open_document
-from mcp_knowledge.adapters.parsers.sheets import document_of
+from mcp_knowledge.adapters.parsers.sheets import shown_document
 from mcp_knowledge.adapters.parsers.sheets_model import (
     MAX_COLUMN,
     MAX_ROW,
@@ -49,16 +49,19 @@ _MAX_SPACES = 1_000
 def parse(source: Source) -> NormalizedDocument:
     """The spreadsheet's document."""
     parts = read_open_document(source)
-    workbook = read_workbook(parts, CellBudget(source.limits))
-    return document_of(workbook, open_document_properties(parts), source.filename)
+
+    def read(with_hidden: bool) -> Workbook:
+        return read_workbook(parts, CellBudget(source.limits), with_hidden)
+
+    return shown_document(read, open_document_properties(parts), source.filename)
 
 
-def read_workbook(parts: Mapping[str, bytes], budget: CellBudget) -> Workbook:
-    """All sheets that are shown. Raises DOCUMENT_MALFORMED for what is no such file."""
+def read_workbook(parts: Mapping[str, bytes], budget: CellBudget, with_hidden: bool = False) -> Workbook:
+    """All sheets that are shown, or all. Raises DOCUMENT_MALFORMED for what is no such file."""
     content = parts.get("content.xml")
     if content is None:
         raise KnowledgeError("DOCUMENT_MALFORMED")
-    reader = _ContentReader(parts, budget)
+    reader = _ContentReader(parts, budget, with_hidden)
     try:
         feed(content, reader)
     except KnowledgeError as error:
@@ -81,7 +84,8 @@ class _ContentReader(Handler):
     Rows that a filter leaves out are no hidden ones: the file itself tells them apart.
     """
 
-    def __init__(self, parts: Mapping[str, bytes], budget: CellBudget) -> None:
+    def __init__(self, parts: Mapping[str, bytes], budget: CellBudget, with_hidden: bool) -> None:
+        self._with_hidden = with_hidden
         self.workbook = Workbook()
         self._by_name: dict[str, Sheet] = {}
         self._parts, self._budget = parts, budget
@@ -167,12 +171,12 @@ class _ContentReader(Handler):
         self._table_depth += 1
         if self._table_depth > 1:  # a table inside a cell is text of that cell
             return
-        sheet = Sheet(attributes.get("name", ""))
+        sheet = Sheet(attributes.get("name", ""), self._with_hidden)
         self._sheet = sheet
         self._by_name[sheet.name] = sheet
         self._outlines = []
         self._row = self._column = 0
-        if attributes.get("style-name", "") not in self._hidden_tables:
+        if self._with_hidden or attributes.get("style-name", "") not in self._hidden_tables:
             self.workbook.sheets.append(sheet)
         else:
             self.workbook.hidden_sheets += 1

@@ -1,12 +1,13 @@
 """Excel 97-2003 workbooks (xls) and their ancestors back to Excel 2, record by record (MS-XLS 2.4)."""
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from mcp_knowledge.adapters.parsers import ole
 from mcp_knowledge.adapters.parsers.ole_properties import code_page_name, ole_properties
-from mcp_knowledge.adapters.parsers.sheets import document_of
+from mcp_knowledge.adapters.parsers.sheets import shown_document
 from mcp_knowledge.adapters.parsers.sheets_model import CellBudget, Sheet, Style, Workbook
 from mcp_knowledge.adapters.parsers.sheets_styles import format_code
 from mcp_knowledge.adapters.parsers.sheets_xls_cells import SheetReader
@@ -40,6 +41,7 @@ class Globals:
     formats: list[tuple[int, int]] = field(default_factory=list)
     sheets: list[tuple[str, int, int]] = field(default_factory=list)
     hidden_sheets: int = 0
+    with_hidden: bool = False
 
     def styles(self) -> list[Style]:
         """The cell formats by index. There is no font 4: later ones count one more."""
@@ -53,25 +55,31 @@ class Globals:
 
 def parse(source: Source) -> NormalizedDocument:
     """The workbook's document."""
-    budget = CellBudget(source.limits)
     if not source.data.startswith(ole.MAGIC):
-        return document_of(read_workbook(source.data, budget), {}, source.filename)
+        return _document(source, source.data, {})
     try:
         container = ole.Container(source.data)
     except KnowledgeError:  # its directory is damaged: the workbook may still stand there in one piece
         start = source.data.find(_NEWEST_BOF)
         if start < 0:
             raise
-        return document_of(read_workbook(source.data[start:], budget), {}, source.filename)
+        return _document(source, source.data[start:], {})
     stream = container.stream("Workbook") or container.stream("Book")
     if stream is None:
         raise KnowledgeError("DOCUMENT_MALFORMED")
-    return document_of(read_workbook(stream, budget), ole_properties(container), source.filename)
+    return _document(source, stream, ole_properties(container))
 
 
-def read_workbook(stream: bytes, budget: CellBudget) -> Workbook:
-    """All sheets that are shown. Raises DOCUMENT_MALFORMED, or DOCUMENT_ENCRYPTED."""
-    shared = Globals()
+def _document(source: Source, stream: bytes, properties: Mapping[str, Any]) -> NormalizedDocument:
+    def read(with_hidden: bool) -> Workbook:
+        return read_workbook(stream, CellBudget(source.limits), with_hidden)
+
+    return shown_document(read, properties, source.filename)
+
+
+def read_workbook(stream: bytes, budget: CellBudget, with_hidden: bool = False) -> Workbook:
+    """All sheets that are shown, or all. Raises DOCUMENT_MALFORMED, or DOCUMENT_ENCRYPTED."""
+    shared = Globals(with_hidden=with_hidden)
     first = next(records(stream), None)
     if first is None or first.kind not in _BOFS:
         raise KnowledgeError("DOCUMENT_MALFORMED")
@@ -84,7 +92,7 @@ def read_workbook(stream: bytes, budget: CellBudget) -> Workbook:
     workbook = Workbook(epoch_1904=shared.epoch_1904, hidden_sheets=shared.hidden_sheets)
     styles = shared.styles()
     for name, start, kind in shared.sheets or [("Sheet1", 0, _WORKSHEET)]:
-        sheet = Sheet(name)
+        sheet = Sheet(name, with_hidden)
         encoding = None if shared.version == 8 else shared.encoding
         reader = SheetReader(sheet, shared.strings, styles, budget, encoding)
         for record in _part(stream, start):
@@ -171,7 +179,7 @@ def _read_bound_sheet(record: Record, shared: Globals) -> None:
             name = ""
     else:
         name = record.data[7 : 7 + record.data[6]].decode(shared.encoding, "replace")
-    if state & 0x3:
+    if state & 0x3 and not shared.with_hidden:
         shared.hidden_sheets += 1
     elif kind in (_WORKSHEET, _CHART):
         shared.sheets.append((name, start, kind))

@@ -29,8 +29,8 @@ _BOLD_WEIGHT = 600
 _CELL_BYTES, _SHORT_CELL_BYTES = 8, 4  # what stands before the value: column and style, or the style alone
 
 
-def read_workbook(parts: Parts, budget: CellBudget) -> Workbook:
-    """All sheets that are shown."""
+def read_workbook(parts: Parts, budget: CellBudget, with_hidden: bool = False) -> Workbook:
+    """All sheets that are shown, or all."""
     main = parts.main()
     workbook = Workbook()
     targets = parts.targets(main)
@@ -45,11 +45,11 @@ def read_workbook(parts: Parts, budget: CellBudget) -> Workbook:
     for kind, record in _records(parts.content(main)):
         if kind == _WORKBOOK_PROPERTIES and record:
             workbook.epoch_1904 = bool(record[0] & 1)
-        elif kind == _BUNDLE_SHEET and record[:4] != b"\0\0\0\0":
+        elif kind == _BUNDLE_SHEET and record[:4] != b"\0\0\0\0" and not with_hidden:
             workbook.hidden_sheets += 1
         elif kind == _BUNDLE_SHEET:
             relation, name = _sheet_names(record, targets)
-            sheet = Sheet(name)
+            sheet = Sheet(name, with_hidden)
             target_kind, path = targets.get(relation, ("", ""))
             if target_kind == "worksheet":
                 _SheetReader(sheet, strings, styles, budget).read(parts, path)

@@ -27,10 +27,10 @@ _TRUE = frozenset({"1", "true", "on"})
 _EPOCH = datetime(1899, 12, 30)
 
 
-def read_workbook(parts: Parts, budget: CellBudget) -> Workbook:
-    """All sheets that are shown. Raises DOCUMENT_MALFORMED when there is no workbook in the package."""
+def read_workbook(parts: Parts, budget: CellBudget, with_hidden: bool = False) -> Workbook:
+    """All sheets that are shown, or all. Raises DOCUMENT_MALFORMED when there is no workbook in the package."""
     main = parts.main()
-    listing = _Listing()
+    listing = _Listing(with_hidden)
     feed(parts.content(main), listing)
     if not listing.found:
         raise KnowledgeError("DOCUMENT_MALFORMED")
@@ -43,7 +43,7 @@ def read_workbook(parts: Parts, budget: CellBudget) -> Workbook:
     targets = parts.targets(main)
     for name, relation in listing.shown:
         kind, path = targets.get(relation, ("", ""))
-        sheet = Sheet(name)
+        sheet = Sheet(name, with_hidden)
         if kind == "worksheet" and path in parts:
             reader = _SheetReader(sheet, strings.texts, styles.styles, budget, listing.epoch_1904)
             feed_leniently(parts.content(path), reader)
@@ -58,7 +58,8 @@ def read_workbook(parts: Parts, budget: CellBudget) -> Workbook:
 class _Listing(Handler):
     """The workbook part: names and relations of the sheets that are not hidden."""
 
-    def __init__(self) -> None:
+    def __init__(self, with_hidden: bool) -> None:
+        self._with_hidden = with_hidden
         self.shown: list[tuple[str, str]] = []
         self.epoch_1904 = False
         self.found = False
@@ -69,7 +70,7 @@ class _Listing(Handler):
             self.epoch_1904 = attributes.get("date1904", "") in _TRUE
         elif name == "sheet":
             self.found = True
-            if attributes.get("state", "visible") == "visible":
+            if self._with_hidden or attributes.get("state", "visible") == "visible":
                 self.shown.append((attributes.get("name", ""), attributes.get("r:id", "")))
             else:
                 self.hidden += 1
