@@ -238,6 +238,7 @@ async def test_a_file_that_becomes_unreadable_content_leaves_the_old_revision_in
         assert after["id"] == before["id"]
         assert after["status"] == "ready"
         assert after["latestError"].startswith("DOCUMENT_MALFORMED: ")
+        assert (await settled(look.client)).reason("a.json") == after["latestError"]
         assert await look.finds("old harbour") == {after["id"]}
 
 

@@ -31,12 +31,11 @@ _ARCHIVE_JOBS = 64  # an unfinished archive counts as so many jobs
 # A document that was to be replaced stands for a replacement that was deleted before it was ready.
 _LIVE_ID = f"CASE WHEN d.status NOT IN {GONE} THEN d.id WHEN r.status NOT IN {GONE} THEN r.id END"
 _OUTCOME = f"CASE WHEN f.outcome = 'document' AND {_LIVE_ID} IS NULL THEN 'deleted' ELSE f.outcome END"
-# What people are shown: a file was taken in well, but its document or archive could not be read.
-_SHOWN = f"""
-    CASE WHEN (f.outcome = 'document' AND d.status = 'failed') OR (f.outcome = 'archive' AND a.state = 'failed')
-    THEN 'failed' ELSE {_OUTCOME} END"""
-_REASON = """coalesce(f.reason, iif(f.outcome = 'document' AND d.status = 'failed', d.latest_error,
-    iif(f.outcome = 'archive', a.error, NULL)))"""
+# What people are shown: a file was taken in well, but its document, a newer revision or its archive could not be read.
+_FAILED = """(f.outcome = 'document' AND d.status IN ('ready', 'failed') AND d.latest_error IS NOT NULL
+    OR f.outcome = 'archive' AND a.state = 'failed')"""
+_SHOWN = f"CASE WHEN {_FAILED} THEN 'failed' ELSE {_OUTCOME} END"
+_REASON = f"CASE WHEN {_FAILED} THEN coalesce(a.error, d.latest_error) ELSE f.reason END"
 _FROM = """
     FROM folder_files f
     LEFT JOIN documents d ON d.document_no = f.document_no
