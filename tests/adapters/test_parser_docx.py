@@ -344,3 +344,11 @@ def test_broken_markup_never_raises_anything_but_a_coded_error(body: str) -> Non
         blocks_of(with_body(f"<w:p><w:r><w:vanish/></w:r></w:p>{body}"), "a.docx")
     except KnowledgeError as error:
         assert error.code.startswith("DOCUMENT_")
+
+
+def test_letter_paper_gives_the_headers_that_are_all_it_has() -> None:
+    def build(document: Any) -> None:
+        document.sections[0].header.paragraphs[0].text = "Pond Society"
+        document.sections[0].footer.paragraphs[0].text = "Reed Street 7"
+
+    assert sorted(texts(blocks_of(make_docx(build), "a.docx"))) == ["Pond Society", "Reed Street 7"]

@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from email import message_from_bytes
 
 from mcp_knowledge.adapters.parsers.anydoc_blocks import document_blocks
@@ -21,24 +21,35 @@ from mcp_knowledge.errors import KnowledgeError
 _TEXT_PARTS = (".xml", ".rels", ".mht", ".mhtml", ".htm", ".html", ".xhtml", ".txt", ".rtf")
 _TEXT_STREAM = re.compile(r"word/(?:document|footnotes|endnotes)\d*\.xml")
 _MAIN_RELATIONS = re.compile(r"word/_rels/document\d*\.xml\.rels")
+_COMMENTS = re.compile(r"word/comments\d*\.xml")
+_FURNITURE = re.compile(r"word/(?:header|footer)\d*\.xml")
+_FURNITURE_ROOT = re.compile(rb"<(\w+:)(?:hdr|ftr)\b([^>]*)>(.*)</\1(?:hdr|ftr)\s*>", re.DOTALL)
 _MESSAGES = (".mht", ".mhtml")
 
 
 def parse(source: Source) -> NormalizedDocument:
     """The document's blocks. They have no location: Word files do not state where their pages end.
 
-    A document of which all is hidden is read as if nothing were: that is what it has to say.
+    A document of which all is hidden is read as if nothing were, and one that has but headers and footers (letter
+    paper) gives those: that is what it has to say.
     """
     parts = flat_word_parts(source.data)
     if parts is None:
         parts = read_parts(source.data, _TEXT_PARTS, source.limits)
     inserts = _documents_taken_in(parts, source)
     blocks = _blocks(parts, inserts, keep_hidden=False) or _blocks(parts, inserts, keep_hidden=True)
+    if not blocks:
+        blocks = [block for furniture in _furniture(parts) for block in _blocks(furniture, {}, keep_hidden=False)]
     return titled(blocks, package_properties(parts), source.filename)
 
 
 def _blocks(parts: Mapping[str, bytes], inserts: Mapping[str, Sequence[Block]], keep_hidden: bool) -> list[Block]:
-    comments = read_comments(parts.get("word/comments.xml", b""))
+    comments = {
+        identity: comment
+        for name, part in parts.items()
+        if _COMMENTS.fullmatch(name.lower())
+        for identity, comment in read_comments(in_utf8(part)).items()
+    }
     styles = read_styles(parts.get("word/styles.xml", b""))
     streams = {
         name: edited(in_utf8(part), comments, styles, keep_hidden)
@@ -46,6 +57,19 @@ def _blocks(parts: Mapping[str, bytes], inserts: Mapping[str, Sequence[Block]], 
         if _TEXT_STREAM.fullmatch(name.lower())
     }
     return document_blocks(write_parts({**parts, **streams}.items()), "docx", inserts)
+
+
+def _furniture(parts: Mapping[str, bytes]) -> Iterator[dict[str, bytes]]:
+    """Each page header and footer as the package of a document of its own; equal ones once."""
+    seen: set[bytes] = set()
+    for name, part in sorted(parts.items()):
+        root = _FURNITURE_ROOT.search(in_utf8(part)) if _FURNITURE.fullmatch(name.lower()) else None
+        if root is None or root[3] in seen:
+            continue
+        seen.add(root[3])
+        prefix, spaces, content = root.groups()
+        body = b"<%sdocument%s><%sbody>%s</%sbody></%sdocument>" % (prefix, spaces, prefix, content, prefix, prefix)
+        yield {**parts, "word/document.xml": body}
 
 
 def _documents_taken_in(parts: Mapping[str, bytes], source: Source) -> dict[str, list[Block]]:

@@ -23,7 +23,8 @@ _ANCHOR_CHARS = 60
 def parse(source: Source) -> NormalizedDocument:
     """The document's blocks. They have no location: Word files do not state where their pages end.
 
-    A document of which all is hidden is read as if nothing were: that is what it has to say.
+    A document of which all is hidden is read as if nothing were, and one that has but headers and footers (letter
+    paper) gives those: that is what it has to say.
     """
     container = Container(source.data)
     document = container.stream(_STREAM)
@@ -46,7 +47,7 @@ def _blocks(data: bytes, container: Container, document: bytes) -> list[Block]:
         readable = container.with_streams({_STREAM: word.visible_stream, word.table_name: word.table_with_titles()})
         blocks = document_blocks(readable, "doc")
         blocks = _placed(blocks, [*word.comments(), *word.boxes()])
-        return blocks or document_blocks(data, "doc")
+        return blocks or document_blocks(data, "doc") or list(word_95.plain_paragraphs(word.furniture()))
     except KnowledgeError as error:
         # Damage outside of the text: its paragraphs can be read without styles and tables.
         paragraphs = list(word_95.plain_paragraphs(word.main_text()))

@@ -71,6 +71,7 @@ class WordFile:
         self.table_name = next((name for name in names if tables.get(name) is not None), names[0])
         self._table = tables.get(self.table_name) or b""
         main, footnotes, headers, _, comments, endnotes, _ = lengths
+        self._headers_at = main + footnotes
         self._comments_at = main + footnotes + headers
         self._boxes_at = self._comments_at + comments + endnotes
         self._main_length = main
@@ -159,6 +160,10 @@ class WordFile:
     def main_text(self) -> str:
         """The main text, with all marks."""
         return self.text(0, self._main_length)
+
+    def furniture(self) -> str:
+        """The texts of page headers and footers, with all marks."""
+        return self.text(self._headers_at, self._comments_at)
 
     def _authors(self) -> list[str]:
         start, length = self._range(_COMMENT_AUTHORS)
