@@ -4,8 +4,19 @@ from xml.sax.saxutils import escape
 
 from pptx_files import Parts, Place, zipped
 
-_NAMES = ["office", "style", "text", "drawing", "presentation", "svg-compatible", "table", "chart", "meta"]
-_PREFIXES = {"drawing": "draw", "svg-compatible": "svg"}
+_NAMES = [
+    "office",
+    "style",
+    "text",
+    "drawing",
+    "presentation",
+    "svg-compatible",
+    "xsl-fo-compatible",
+    "table",
+    "chart",
+    "meta",
+]
+_PREFIXES = {"drawing": "draw", "svg-compatible": "svg", "xsl-fo-compatible": "fo"}
 _OPEN_DOCUMENT = " ".join(
     f'xmlns:{_PREFIXES.get(name, name)}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in _NAMES
 )

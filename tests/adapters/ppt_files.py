@@ -15,6 +15,8 @@ _PLACEHOLDER, _TEXT_HEADER, _CHARS, _BYTES, _STYLES = 0x0BC3, 0x0F9F, 0x0FA0, 0x
 _DIRECTORY, _USER_EDIT, _CURRENT_USER = 0x1772, 0x0FF5, 0x0FF6
 TITLE, BODY, OTHER = 0, 1, 4  # types of text
 PLAIN_TOKEN, ENCRYPTED_TOKEN = 0xE391C05F, 0xF3D1C4DF
+_DOCUMENT_ATOM = 0x03E9
+SLIDE_WIDTH, SLIDE_HEIGHT = 5760, 4320  # in 1/576 inch
 _FIRST_SLIDE_ID = 256
 
 Box = tuple[int, int, int, int]  # left, top, right, bottom
@@ -107,7 +109,8 @@ def document_stream(pages: Sequence[Page], order: Sequence[int] | None = None) -
             objects[3 + 2 * index] = record(NOTES, drawing(page.notes))
             notes.append((3 + 2 * index, notes_id, b""))
     listed = [slides[index] for index in (range(len(slides)) if order is None else order)]
-    objects[1] = record(DOCUMENT, _listing(0, listed), _listing(2, notes))
+    size = atom(_DOCUMENT_ATOM, struct.pack("<ii32x", SLIDE_WIDTH, SLIDE_HEIGHT))
+    objects[1] = record(DOCUMENT, size, _listing(0, listed), _listing(2, notes))
     stream, offsets = b"", {}
     for object_id, data in objects.items():
         offsets[object_id] = len(stream)

@@ -67,10 +67,10 @@ def body(*lines: str, index: int = 1) -> str:
     return shape(*lines, place=f'idx="{index}"')
 
 
-def picture(description: str) -> str:
+def picture(description: str, at: Place | None = None) -> str:
     return (
         f'<p:pic><p:nvPicPr><p:cNvPr id="5" name="Picture 4" descr="{escape(description)}"/><p:cNvPicPr/><p:nvPr/>'
-        "</p:nvPicPr><p:blipFill/><p:spPr/></p:pic>"
+        f"</p:nvPicPr><p:blipFill/><p:spPr>{_frame('a', at)}</p:spPr></p:pic>"
     )
 
 

@@ -124,6 +124,19 @@ def test_pictures_are_known_by_their_description() -> None:
     assert shown(title("T") + image) == [Heading(1, "T", on(1)), Image("A duck on a pond", on(1))]
 
 
+def test_slides_that_are_pictures_need_ocr() -> None:
+    layout = (
+        "<style:page-layout style:name='L'><style:page-layout-properties fo:page-width='28cm' fo:page-height='21cm'/>"
+        "</style:page-layout>"
+    )
+    masters = "<office:master-styles><style:master-page style:name='Main' style:page-layout-name='L'/>"
+    styles = f"<office:document-styles {SPACES}>{layout}{masters}</office:master-styles></office:document-styles>"
+    scan = frame('<draw:image xlink:href="Pictures/1.png"/>', at=(0, 0, 28, 21))
+    assert code_of(make_odp(scan, parts={"styles.xml": styles}), "a.odp") == "DOCUMENT_NEEDS_OCR"
+    document = read(make_odp(title("Read"), scan, parts={"styles.xml": styles}), "a.odp")
+    assert document.metadata == {"slides": 2, "slidesNeedingOcr": [2]}
+
+
 def test_encrypted_presentations_say_so() -> None:
     manifest = "<manifest:encryption-data xmlns:manifest='urn:x'/>"
     data = make_odp(title("T"), parts={"META-INF/manifest.xml": manifest, "content.xml": b"\x8a\x00"})

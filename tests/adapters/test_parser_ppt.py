@@ -11,8 +11,11 @@ from ppt_files import (
     ENCRYPTED_TOKEN,
     GROUP,
     OTHER,
+    PROPERTIES,
     SHAPE,
     SLIDE,
+    SLIDE_HEIGHT,
+    SLIDE_WIDTH,
     TITLE,
     Page,
     atom,
@@ -124,6 +127,14 @@ def test_pictures_are_known_by_their_description() -> None:
         Heading(1, "T", on(1)),
         Image("A duck on a pond", on(1)),
     ]
+
+
+def test_slides_that_are_pictures_need_ocr() -> None:
+    filled = atom(PROPERTIES, struct.pack("<HI", 0x4104, 1), instance=1)
+    scan = shape(at=(0, 0, SLIDE_WIDTH, SLIDE_HEIGHT), properties=filled)
+    assert code_of(make_ppt(scan, b""), "a.ppt") == "DOCUMENT_NEEDS_OCR"
+    document = read(make_ppt(heading("Read"), scan), "a.ppt")
+    assert document.metadata == {"slides": 2, "slidesNeedingOcr": [2]}
 
 
 def test_a_slide_whose_drawing_is_lost_is_read_from_the_outline() -> None:

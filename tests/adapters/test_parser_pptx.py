@@ -281,6 +281,16 @@ def test_pictures_are_known_by_what_a_person_wrote_about_them() -> None:
     assert shown(picture("python-powered.png")) == [Image("python-powered.png", on(1))]
 
 
+def test_slides_that_are_pictures_need_ocr() -> None:
+    scan = picture("", at=(0, 0, 24, 18))
+    assert code_of(make_pptx(scan, ""), "a.pptx") == "DOCUMENT_NEEDS_OCR"
+    assert code_of(make_pptx(picture("", at=(0, 0, 5, 5))), "a.pptx") == "DOCUMENT_EMPTY"
+    film = scan.replace("<p:nvPr/>", '<p:nvPr><a:videoFile r:link="x"/></p:nvPr>')
+    assert code_of(make_pptx(film), "a.pptx") == "DOCUMENT_EMPTY"
+    document = read(make_pptx(title("Read") + scan, scan), "a.pptx")
+    assert document.metadata == {"slides": 2, "slidesNeedingOcr": [2]}
+
+
 def test_masters_are_read_only_when_the_slides_have_no_text() -> None:
     master = MASTER.replace("</p:spTree>", shape("Company Confidential") + "</p:spTree>")
     parts: dict[str, str | bytes | None] = {"ppt/slideMasters/master.xml": master}

@@ -13,6 +13,7 @@ from mcp_knowledge.errors import KnowledgeError
 
 Marker = Literal["bullet", "number"]
 
+_OCR_SHARE = 0.3  # a picture over so much of a slide without text may be all that it says; as for pages of a PDF
 NOTES_MARK = "Notes: "
 MAX_DEPTH = 32  # of groups in groups and of list levels; no presentation program lets a user go as deep
 _MAX_TITLE_CHARS = 300  # a "title" beyond that is a text that somebody put into the title's place
@@ -53,7 +54,7 @@ class Comment:
 @dataclass(slots=True)
 class Slide:
     """What a slide holds, in reading order. `number` counts from 1 in the order of presentation, hidden slides too;
-    `is_damaged`: the file has lost a part of it, or all."""
+    `is_damaged`: the file has lost a part of it, or all. `picture_share`: how much of it the largest picture covers."""
 
     number: int
     title: str = ""
@@ -62,6 +63,7 @@ class Slide:
     comments: list[Comment] = field(default_factory=list)
     is_hidden: bool = False
     is_damaged: bool = False
+    picture_share: float = 0.0
 
     def add_title(self, text: str) -> None:
         """The slide's title; a second one, or a whole text, is a paragraph."""
@@ -99,11 +101,11 @@ def presentation(source: Source, slides: Iterable[Slide], properties: Mapping[st
 
     Raises:
         KnowledgeError: DOCUMENT_RESOURCE_LIMIT beyond the limits of slides or text, DOCUMENT_MALFORMED when no slide
-            can be read.
+            can be read, DOCUMENT_NEEDS_OCR when there is no text but in pictures.
     """
     budget = TextBudget(source.limits.max_extract_bytes)
     blocks: list[Block] = []
-    count, hidden, damaged = 0, [], []
+    count, hidden, damaged, pictured = 0, list[int](), list[int](), list[int]()
     for slide in slides:
         count += 1
         check_slide_count(count, source)
@@ -112,14 +114,20 @@ def presentation(source: Source, slides: Iterable[Slide], properties: Mapping[st
             continue
         if slide.is_damaged:
             damaged.append(slide.number)
-        for block in slide.all_blocks():
+        own = list(slide.all_blocks())
+        if slide.picture_share >= _OCR_SHARE and all(isinstance(block, Image) for block in own):
+            pictured.append(slide.number)
+        for block in own:
             budget.take(plain_text(block))
             blocks.append(block)
     if damaged and not blocks and len(damaged) + len(hidden) == count:
         raise KnowledgeError("DOCUMENT_MALFORMED")
+    if pictured and not blocks:
+        raise KnowledgeError("DOCUMENT_NEEDS_OCR")
     stated: dict[str, Any] = {**properties, "slides": count}
     stated |= {"hiddenSlides": hidden} if hidden else {}
     stated |= {"damagedSlides": damaged} if damaged else {}
+    stated |= {"slidesNeedingOcr": pictured} if pictured else {}
     title = good_title(stated.pop("title", None), source.filename)
     if title is None and blocks and isinstance(blocks[0], Heading):  # a later slide's title says less than the name
         title = blocks[0].text

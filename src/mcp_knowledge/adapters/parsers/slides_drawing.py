@@ -15,11 +15,12 @@ from mcp_knowledge.domain.blocks import Block
 class Drawing:
     """Reads the shapes of one slide into it."""
 
-    def __init__(self, package: Package, name: str, template: Template, slide: Slide) -> None:
+    def __init__(self, package: Package, name: str, template: Template, slide: Slide, area: float = 0.0) -> None:
         self._package = package
         self._name = name
         self._template = template
         self._slide = slide
+        self._area = area
         self._from_right = False
 
     def read(self, root: Element) -> None:
@@ -27,7 +28,7 @@ class Drawing:
         shapes = child(root, "cSld", "spTree")
         if shapes is not None:
             self._from_right = sum(1 if is_on(item.get("rtl")) else -1 for item in shapes.iter("pPr")) > 0
-            fill(self._slide, list(self._items(shapes, 0)), self._from_right)
+            fill(self._slide, list(self._items(shapes, 0)), self._area, self._from_right)
 
     def background(self, root: Element) -> list[Block]:
         """What a layout or master shows on its slides: its shapes that are no placeholders."""
@@ -42,7 +43,8 @@ class Drawing:
             elif shape.tag == "AlternateContent":
                 yield from self._alternative(shape, depth)
             elif not _is_hidden(shape) and place_type(placeholder(shape)) not in FURNITURE:
-                yield Item(self._template.box(shape), self._shape(shape, depth), _points(shape))
+                box, blocks = self._template.box(shape), self._shape(shape, depth)
+                yield Item(box, blocks, _points(shape), _is_picture(shape))
 
     def _alternative(self, shape: Element, depth: int) -> Iterator[Item]:
         for choice in alternatives(shape):
@@ -80,6 +82,13 @@ class Drawing:
                 level = number(properties.get("lvl")) if properties is not None else 0
                 level = min(max(level, 0), MAX_DEPTH)
                 yield Line(text, level, self._template.marker(ancestors, paragraph, level))
+
+
+def _is_picture(shape: Element) -> bool:
+    """Whether a picture fills the shape; what a film shows before it runs is none."""
+    if shape.tag == "pic":
+        return next(shape.iter("videoFile"), None) is None
+    return child(shape, "spPr", "blipFill") is not None
 
 
 def _points(shape: Element) -> float:

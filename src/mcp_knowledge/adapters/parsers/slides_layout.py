@@ -17,11 +17,14 @@ _SENTENCE = re.compile(r"[.:;,!。]$|\n.*\n|https?://|@", re.DOTALL)
 
 
 class Item(NamedTuple):
-    """A shape: where it stands, its blocks, and the size of its largest letters in points if it states one, else 0."""
+    """A shape: where it stands, its blocks, the size of its largest letters in points (0 when it states none), and
+    whether it is a picture.
+    """
 
     box: Box | None
     blocks: list[Block]
     points: float = 0.0
+    is_picture: bool = False
 
 
 def ordered(items: Sequence[Item], from_right: bool = False) -> list[Block]:
@@ -30,8 +33,10 @@ def ordered(items: Sequence[Item], from_right: bool = False) -> list[Block]:
     return [block for blocks in in_reading_order(filled, from_right) for block in blocks]
 
 
-def fill(slide: Slide, items: Sequence[Item], from_right: bool = False) -> None:
-    """Put the items on the slide."""
+def fill(slide: Slide, items: Sequence[Item], area: float, from_right: bool = False) -> None:
+    """Put the items on the slide, whose area is in the square of the boxes' unit."""
+    pictures = [item.box.width * item.box.height for item in items if item.is_picture and item.box is not None]
+    slide.picture_share = max(pictures, default=0.0) / area if area > 0 else 0.0
     filled = [item for item in items if item.blocks]
     title = None if slide.title else next((item for item in filled if _is_shown_title(item, filled)), None)
     if title is not None:

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element
 from mcp_knowledge.adapters.parsers.opendocument import open_document_properties, read_open_document
 from mcp_knowledge.adapters.parsers.sinks import plain_text
 from mcp_knowledge.adapters.parsers.slides import Comment, Line, Slide, check_slide_count, first_with_text, text_blocks
-from mcp_knowledge.adapters.parsers.slides_odp_shapes import Shapes
+from mcp_knowledge.adapters.parsers.slides_odp_shapes import Shapes, points
 from mcp_knowledge.adapters.parsers.slides_odp_text import list_styles, paragraph_text
 from mcp_knowledge.adapters.parsers.slides_xml import Package, begun_tree, children, tree
 from mcp_knowledge.adapters.parsers.source import Source
@@ -71,6 +71,7 @@ class _Reader:
             "".join(item.itertext()) for name in ("header-decl", "footer-decl") for item in content.iter(name)
         ]
         self._shapes = Shapes(package, list_styles(roots))
+        self._areas = _areas(self._styles)
         self._hidden = {
             style.get("name", "")
             for root in roots
@@ -86,7 +87,7 @@ class _Reader:
 
     def _slide(self, slide: Slide, page: Element) -> Slide:
         if not slide.is_hidden:
-            self._shapes.read(page, slide)
+            self._shapes.read(page, slide, self._areas.get(page.get("master-page-name"), 0.0))
             for notes in page.iterfind("notes"):
                 read = Slide(slide.number)
                 self._shapes.read(notes, read)
@@ -106,6 +107,16 @@ class _Reader:
                 own = [shape for shape in master if shape.get("class") is None]
                 self._shapes.read(own, slide)
             yield slide
+
+
+def _areas(styles: Element | None) -> dict[str | None, float]:
+    """The area of the slides of each master page in square points."""
+    layouts: dict[str | None, float] = {}
+    for layout in () if styles is None else styles.iter("page-layout"):
+        for item in children(layout, "page-layout-properties"):
+            layouts[layout.get("name")] = (points(item.get("page-width")) or 0) * (points(item.get("page-height")) or 0)
+    masters = () if styles is None else styles.iter("master-page")
+    return {master.get("name"): layouts.get(master.get("page-layout-name"), 0.0) for master in masters}
 
 
 def _comments(page: Element) -> Iterator[Comment]:

@@ -32,9 +32,9 @@ class Shapes:
         self._package = package
         self._lists = lists
 
-    def read(self, page: Iterable[Element], slide: Slide) -> None:
-        """Add a page's title and blocks to the slide."""
-        fill(slide, list(self._items(page, slide, 0)))
+    def read(self, page: Iterable[Element], slide: Slide, area: float = 0.0) -> None:
+        """Add a page's title and blocks to the slide. `area`: the page's, in square points."""
+        fill(slide, list(self._items(page, slide, 0)), area)
 
     def _items(self, shapes: Iterable[Element], slide: Slide, depth: int) -> Iterator[Item]:
         for shape in shapes:
@@ -46,7 +46,8 @@ class Shapes:
                 items = list(self._items(shape, slide, depth + 1))
                 yield Item(around(item.box for item in items), ordered(items))
             elif shape.tag in _SHAPES:
-                yield Item(_box(shape), self._shape(shape, slide))
+                is_picture = shape.find("image") is not None and shape.find("object") is None
+                yield Item(_box(shape), self._shape(shape, slide), is_picture=is_picture)
 
     def _shape(self, shape: Element, slide: Slide) -> list[Block]:
         described = picture_blocks(" ".join(shape.findtext(tag) or "" for tag in ("title", "desc")))
@@ -99,11 +100,12 @@ def _box(shape: Element) -> Box | None:
     left, top = shape.get("x"), shape.get("y")
     if left is None and (moved := _MOVED.search(shape.get("transform", ""))):
         left, top = moved[1], moved[2]
-    sides = [_points(text) for text in (left, top, shape.get("width"), shape.get("height"))]
+    sides = [points(text) for text in (left, top, shape.get("width"), shape.get("height"))]
     known = [side for side in sides if side is not None]
     return Box(*known) if len(known) == len(sides) else None
 
 
-def _points(length: str | None) -> float | None:
+def points(length: str | None) -> float | None:
+    """A length of an OpenDocument file in points."""
     found = _LENGTH.fullmatch(length or "")
     return float(found[1]) * _POINTS[found[2]] if found else None

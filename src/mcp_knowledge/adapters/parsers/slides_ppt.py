@@ -18,6 +18,7 @@ from mcp_knowledge.domain.blocks import NormalizedDocument
 _SLIDE, _NOTES_PAGE, _MASTER = 0x03EE, 0x03F0, 0x03F8
 _SLIDE_LIST, _SLIDE_PERSIST = 0x0FF0, 0x03F3
 _SLIDES, _MASTERS, _NOTES = 0, 1, 2  # instances of slide lists
+_DOCUMENT_ATOM = 0x03E9  # begins with the slides' width and height
 _SLIDE_ATOM, _SHOW_INFO, _HIDDEN = 0x03EF, 0x03F9, 0x4
 _DRAWING, _DRAWING_CONTAINER, _GROUP = 0x040C, 0xF002, 0xF003
 _COMMENT, _STRING, _FOOTERS = 0x2EE0, 0x0FBA, 0x0FD9
@@ -56,6 +57,9 @@ class _Reader:
         self._storage = storage
         self._diagrams = diagrams
         self.entries = self._listed(_SLIDES)
+        size = storage.document.child(_DOCUMENT_ATOM)
+        width, height = (size.unpack("ii") if size is not None else None) or (0, 0)
+        self._area = float(width * height)
         self._masters = {entry.slide_id: entry for entry in self._listed(_MASTERS)}
         self._notes = {entry.slide_id: entry for entry in self._listed(_NOTES)}
 
@@ -99,7 +103,7 @@ class _Reader:
         bullets = master_bullets(master) if master is not None else {}
         shapes = Shapes(slide, entry.outline, bullets, self._diagrams)
         for group in _groups(record):
-            fill(slide, list(shapes.items(group)))
+            fill(slide, list(shapes.items(group)), self._area)
         if (
             notes_id in self._notes
             and (notes := self._storage.get(self._notes[notes_id].object_id, _NOTES_PAGE)) is not None

@@ -25,7 +25,7 @@ _DELETED = 0x8
 # Placeholder types (MS-PPT 2.13.24): date, slide number, footer, header, and the picture of the slide on its notes.
 _FURNITURE = frozenset({5, 7, 8, 9, 10, 11})
 _MASTER_PLACEHOLDERS = frozenset(range(1, 11))
-_WORD_ART, _DESCRIPTION, _TABLE, _NEWER_SHAPE, _FLAGS = 0x00C0, 0x0381, 0x039F, 0x03A9, 0x03BF
+_PICTURE, _WORD_ART, _DESCRIPTION, _TABLE, _NEWER_SHAPE, _FLAGS = 0x0104, 0x00C0, 0x0381, 0x039F, 0x03A9, 0x03BF
 _HIDDEN = 0x00020002  # the flag, and the one that says that it counts
 _MAX_TABLE_SHAPES = 2_500
 
@@ -80,7 +80,7 @@ class Shapes:
             if record.kind == _GROUP and depth < MAX_DEPTH:
                 yield self._group(record, depth + 1)
             elif record.kind == _SHAPE and (index or not depth):
-                yield Item(_box(record), self._shape(record))
+                yield Item(_box(record), self._shape(record), is_picture=_PICTURE in _properties(record))
 
     def _group(self, group: Record, depth: int) -> Item:
         own = next(group.children(), None)

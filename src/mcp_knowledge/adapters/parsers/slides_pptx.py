@@ -18,12 +18,13 @@ from mcp_knowledge.adapters.parsers.slides import (
 from mcp_knowledge.adapters.parsers.slides_drawing import Drawing, furniture_texts, shape_texts
 from mcp_knowledge.adapters.parsers.slides_styles import Template
 from mcp_knowledge.adapters.parsers.slides_text import body_text
-from mcp_knowledge.adapters.parsers.slides_xml import Package, children
+from mcp_knowledge.adapters.parsers.slides_xml import Package, child, children, number
 from mcp_knowledge.adapters.parsers.source import Source
 from mcp_knowledge.domain.blocks import NormalizedDocument
 from mcp_knowledge.errors import KnowledgeError
 
 _TEXT_PARTS = (".xml", ".rels")  # pictures, sounds and embedded files are not inflated: nothing is read from them
+_DEFAULT_AREA = 9_144_000.0 * 6_858_000  # 10 by 7.5 inches in EMU
 _SLIDE_PART = re.compile(r"ppt/slides/slide(\d+)\.xml")
 
 
@@ -51,11 +52,14 @@ class _Reader:
         self._templates: dict[str, Template] = {}
         self._masters: dict[str, Element | None] = {}
         self._authors = self._read_authors()
+        self._area = _DEFAULT_AREA
 
     def slide_names(self) -> list[str]:
         """The slides' parts in the order of presentation; by their own numbers when the file has lost that order."""
         relations = self._package.relations(self._main)
         root = self._package.readable(self._main)
+        if (size := child(root, "sldSz")) is not None:
+            self._area = float(number(size.get("cx"))) * number(size.get("cy"))
         listed = children(root, "sldIdLst", "sldId")
         names = [relations[key].target if (key := item.get("r:id", "")) in relations else "" for item in listed]
         if any(name in self._package for name in names):
@@ -68,8 +72,8 @@ class _Reader:
     def slides(self, names: Iterable[str], keep_hidden: bool = False) -> Iterator[Slide]:
         """The slides one by one. One that stands twice in the list has its text at the first place only."""
         read: set[str] = set()
-        for number, name in enumerate(names, 1):
-            slide = Slide(number)
+        for place, name in enumerate(names, 1):
+            slide = Slide(place)
             if name not in read:
                 self._read_slide(slide, name, keep_hidden)
             read.add(name)
@@ -80,8 +84,8 @@ class _Reader:
         their footers, and how their pictures are described.
         """
         shown: set[str] = set()
-        for number, name in enumerate(names, 1):
-            slide = Slide(number)
+        for place, name in enumerate(names, 1):
+            slide = Slide(place)
             layouts = self._package.related(name, "slideLayout")
             masters = [master for layout in layouts for master in self._package.related(layout, "slideMaster")]
             for part in [*masters, *layouts]:
@@ -104,7 +108,7 @@ class _Reader:
         slide.is_hidden = root.get("show") in ("0", "false", "off") and not keep_hidden
         if slide.is_hidden:
             return
-        Drawing(self._package, name, self._template(name), slide).read(root)
+        Drawing(self._package, name, self._template(name), slide, self._area).read(root)
         for notes in self._package.related(name, "notesSlide"):
             page = self._package.readable(notes)
             slide.notes.extend(() if page is None else shape_texts(page))
