@@ -131,6 +131,14 @@ def test_the_books_properties_become_metadata() -> None:
     }
 
 
+def test_what_programs_write_where_nothing_was_stated_is_left_out() -> None:
+    stated = "<dc:title>Unknown Title</dc:title><dc:creator>Unknown Author</dc:creator>"
+    body = '<h1>The Real One</h1><img alt="OEBPS/images/image0001.png" src="x"/><p>x</p>'
+    document = read(make_epub({"book.opf": opf(["a.xhtml"], stated), "a.xhtml": page(body)}), "a.epub")
+    assert (document.title, document.metadata) == ("The Real One", {})
+    assert len(document.blocks) == 2
+
+
 def test_empty_xhtml_elements_do_not_swallow_the_page() -> None:
     markup = (
         '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><head><title/><script src="x.js"/></head>'

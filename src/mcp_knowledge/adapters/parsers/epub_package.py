@@ -26,6 +26,7 @@ _PROPERTIES = {
     "description": "description",
 }
 _MAX_PROPERTY_CHARS = 2_000
+_NOBODY = ("unknown", "unknown author", "anonymous")  # what programs write where nothing was stated
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +170,8 @@ class _Package:
         found: dict[str, list[str]] = {}
         metadata = next(self.tree.find("metadata"), None)
         for node in metadata.find(*_PROPERTIES) if metadata else ():
-            if text := " ".join(node.text().split())[:_MAX_PROPERTY_CHARS]:
+            text = " ".join(node.text().split())[:_MAX_PROPERTY_CHARS]
+            if text and text.lower() not in _NOBODY:
                 found.setdefault(_PROPERTIES[node.name], []).append(text)
         return {
             name: values[0] if name == "published" else "; ".join(dict.fromkeys(values))

@@ -39,6 +39,7 @@ _LISTS = frozenset(["ul", "ol", "menu", "dir", "dl"])
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _BLANKS = re.compile(r"[ \t\n\r\f]+")
 _LANGUAGE = re.compile(r"(?:^|\s)(?:language-|lang-|highlight-source-|highlight-|brush:\s*)([\w+#.-]+)")
+_FILE_NAME = re.compile(r"\S+\.(?:png|jpe?g|gif|svg|webp|bmp|tiff?)", re.IGNORECASE)  # says nothing about a picture
 _MAX_SPAN = 1_000  # HTML Standard, "algorithm for processing rows": colspan is clamped to this
 
 
@@ -107,8 +108,9 @@ class _Walker:
         if tag == "br":
             self._parts.append("\n")
         elif tag == "img":
-            if (alt := (node.attributes.get("alt") or "").strip()) and not self._only_headings:
-                self._images.append(_BLANKS.sub(" ", alt))
+            alt = _BLANKS.sub(" ", node.attributes.get("alt") or "").strip()
+            if alt and not self._only_headings and not _FILE_NAME.fullmatch(alt):
+                self._images.append(alt)
         elif tag not in _INLINE:
             self._enter_block(node, tag)
         return True

@@ -15,7 +15,7 @@ _JUNK_TITLE = re.compile(
     r"(?:untitled(?: document| presentation)?|"
     r"unbenannt|sans titre|sin título|no title|title|document|dokument|doc|word document|"
     r"slide|presentation|powerpoint presentation|new document|index|home|microsoft word|"
-    r"\(?anonymous\)?|unknown|null|none|undefined)"
+    r"\(?anonymous\)?|unknown(?: title| author)?|null|none|undefined)"
     r"[\s\-_.#()]*\d*",
     re.IGNORECASE,
 )
