@@ -72,6 +72,20 @@ def test_any_path_can_be_shown(name: str) -> None:
     assert not any(unicodedata.category(char) in ("Cc", "Cs") for char in shown)
 
 
-def test_what_macos_adds_is_noise_and_nothing_else_is() -> None:
-    assert all(map(is_noise, ["__MACOSX/a.txt", "__MACOSX/._a.txt", "x/.DS_Store", ".DS_Store", "a/._b.txt", "a\\._b"]))
-    assert not any(map(is_noise, ["a.txt", "_MACOSX/a.txt", "x/__MACOSX", ".gitignore", "DS_Store", "._x/a.txt"]))
+def test_what_systems_leave_is_noise_and_nothing_else_is() -> None:
+    assert all(
+        map(
+            is_noise,
+            [
+                "a/Thumbs.db",
+                "desktop.ini",
+                "__MACOSX/a.txt",
+                "__MACOSX/._a.txt",
+                "x/.DS_Store",
+                ".DS_Store",
+                "a/._b.txt",
+                "a\\._b",
+            ],
+        )
+    )
+    assert not any(map(is_noise, ["a.txt", "_MACOSX/a.txt", "thumbs.txt", ".gitignore", "DS_Store", "._x/a.txt"]))

@@ -3,6 +3,8 @@
 import re
 import unicodedata
 
+from mcp_knowledge.domain.filenames import is_litter
+
 MAX_PATH_SEGMENTS = 32
 MAX_SHOWN_CHARS = 1000
 _DRIVE = re.compile(r"[A-Za-z]:")
@@ -45,6 +47,6 @@ def shown_path(name: str) -> str:
 
 
 def is_noise(path: str) -> bool:
-    """Whether macOS wrote this beside the user's files: resource forks and folder settings."""
+    """Whether a system left this beside the user's files: resource forks, settings of folders and the like."""
     *folders, name = path.replace("\\", "/").split("/")
-    return "__MACOSX" in folders or name == ".DS_Store" or name.startswith("._")
+    return "__MACOSX" in folders or is_litter(name)

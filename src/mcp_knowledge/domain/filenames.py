@@ -7,6 +7,11 @@ MAX_FILENAME_CHARS = 255
 # Bidirectional controls can make "gpj.exe" read as "exe.jpg"; line and paragraph separators break lists and headers.
 _DECEPTIVE = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u2028\u2029")
 
+# What operating systems and office programs scatter about; nobody wants to be told.
+_LITTER = frozenset({".DS_Store", ".localized", ".Spotlight-V100", ".Trashes", ".fseventsd", ".directory", "__MACOSX"})
+_LITTER_IN_ANY_CASE = frozenset({"thumbs.db", "ehthumbs.db", "desktop.ini"})
+_LITTER_BEGINNINGS = ("._", ".~lock.", ".fuse_hidden", ".nfs")
+
 
 def safe_name(filename: str) -> str:
     """A client's file name without folders, control and deceptive characters; at most 255 characters, extension kept.
@@ -35,3 +40,13 @@ def title_of(filename: str) -> str:
     """The title that a document has until its content tells a better one: the file name without its extension."""
     stem = filename.rpartition(".")[0] if extension_of(filename) else filename
     return stem.strip() or filename
+
+
+def is_litter(name: str) -> bool:
+    """Whether a file or folder of this name is something that a system leaves everywhere."""
+    return name in _LITTER or name.casefold() in _LITTER_IN_ANY_CASE or name.startswith(_LITTER_BEGINNINGS)
+
+
+def is_owner_file(name: str) -> bool:
+    """Whether Office keeps a file of this name beside a document that is open: it looks like a document and is none."""
+    return name.startswith("~$")

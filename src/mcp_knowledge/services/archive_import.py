@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from mcp_knowledge.domain.archive_paths import UnsafePathError, entry_path, is_noise, shown_path
 from mcp_knowledge.domain.documents import ArchiveEntry, ArchiveImport, EntryOutcome
+from mcp_knowledge.domain.filenames import is_owner_file
 from mcp_knowledge.errors import ERROR_CODES, KnowledgeError
 from mcp_knowledge.ports import ArchiveMember, ArchiveReader, ArchiveStore, BlobStore, OpenArchive
 from mcp_knowledge.services.events import Events
@@ -131,6 +132,9 @@ class ArchiveImporter:
     def _refused(self, member: ArchiveMember, path: str) -> ArchiveEntry | None:
         if member.kind == "other":
             return _skipped(member, "failed", "ARCHIVE_ENTRY_UNSAFE", "This is a link, not a file.")
+        if is_owner_file(path.rpartition("/")[2]):
+            sentence = "An office program's note that a document is open."
+            return _skipped(member, "unsupported", "DOCUMENT_UNSUPPORTED_FORMAT", sentence)
         if path.lower().endswith(_NESTED):
             return _skipped(member, "unsupported", "DOCUMENT_UNSUPPORTED_FORMAT", "Archives in archives are not read.")
         try:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mcp_knowledge.domain.filenames import is_litter, is_owner_file
 from mcp_knowledge.domain.manifest import (
     MANIFEST_NAME,
     MAX_MANIFEST_BYTES,
@@ -17,12 +18,7 @@ from mcp_knowledge.errors import KnowledgeError
 
 Segments = tuple[str, ...]
 
-# What operating systems and office programs scatter about; nobody wants to be told.
-_NOISE = frozenset({".DS_Store", ".localized", ".Spotlight-V100", ".Trashes", ".fseventsd", ".directory", "__MACOSX"})
-_NOISE_IN_ANY_CASE = frozenset({"thumbs.db", "ehthumbs.db", "desktop.ini"})
-_NOISE_BEGINNINGS = ("._", ".~lock.", ".fuse_hidden", ".nfs")
 _MOST_SKIPPED = 10_000  # of one walk, so that a folder of links takes no memory without bound
-_OWNER_FILE = "~$"  # Office keeps one beside a document that is open; it looks like a document and is none
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +135,7 @@ def _entries(
         return
     for entry in entries:
         segments = (*folder, entry.name)
-        if _is_noise(entry.name) or (after is not None and segments < after[: len(segments)]):
+        if is_litter(entry.name) or (after is not None and segments < after[: len(segments)]):
             continue
         if len(segments) <= max_depth and not entry.name.startswith(".") and _is_folder(entry):
             yield from _entries(root, segments, max_depth, after, found)
@@ -171,13 +167,9 @@ def _reason_to_skip(entry: os.DirEntry[str]) -> str | None:
         return "Hidden folders are not scanned." if _is_folder(entry) else "Hidden files are not read."
     if _is_folder(entry):
         return "This folder is deeper than INGEST_DATA_MAX_DEPTH."
-    if entry.name.startswith(_OWNER_FILE):
+    if is_owner_file(entry.name):
         return "An office program's note that a document is open."
     return None if entry.is_file(follow_symlinks=False) else "This is not a regular file."
-
-
-def _is_noise(name: str) -> bool:
-    return name in _NOISE or name.casefold() in _NOISE_IN_ANY_CASE or name.startswith(_NOISE_BEGINNINGS)
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
