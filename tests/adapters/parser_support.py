@@ -41,6 +41,14 @@ def code_of(data: bytes | str, filename: str, **limits: int) -> str:
     return caught.value.code
 
 
+def read_or_refuse(data: bytes, filename: str) -> None:
+    """Read damaged bytes; anything but a document or a coded document failure is raised."""
+    try:
+        read(data, filename)
+    except KnowledgeError as error:
+        assert error.code.startswith("DOCUMENT_")
+
+
 def source_text(text: str, block: Block) -> str:
     """What stands in the decoded text where the block says it is."""
     start, end = block.location.char_start, block.location.char_end

@@ -11,12 +11,17 @@ from mcp_knowledge.adapters.parsers.xml_events import Handler, feed
 from mcp_knowledge.domain.blocks import Block, Heading, NormalizedDocument
 from mcp_knowledge.errors import KnowledgeError
 
+_DOCUMENT = r"(?:document|dokument|documento|presentation|präsentation|présentation|presentación|presentazione)"
 _JUNK_TITLE = re.compile(
-    r"(?:untitled(?: document| presentation)?|"
-    r"unbenannt|sans titre|sin título|no title|title|document|dokument|doc|word document|"
-    r"slide|presentation|powerpoint presentation|new document|index|home|microsoft word|"
-    r"\(?anonymous\)?|unknown(?: title| author)?|null|none|undefined)"
+    rf"(?:(?:(?:untitled|unnamed|unbenanntes|new|neues|nouveau|nuevo|word|microsoft word|powerpoint)[ -])?{_DOCUMENT}|"
+    r"untitled|unbenannt|ohne titel|kein titel|sans titre|sans nom|sin título|senza titolo|zonder titel|no title|"
+    r"title|titel|titre|doc|slide|folie|diapositive|diapositiva|présentation powerpoint|microsoft word|"
+    r"index|home|\(?anonymous\)?|unknown|null|none|undefined|\[[^\]]*\]|<[^>]*>)"
     r"[\s\-_.#()]*\d*",
+    re.IGNORECASE,
+)
+_LISTS_CONTENTS = re.compile(
+    r"(?:table of )?contents|inhalt(?:sverzeichnis)?|sommaire|table des matières|[íi]ndice|sommario|inhoud(?:sopgave)?",
     re.IGNORECASE,
 )
 _TOOL_PREFIX = re.compile(r"^(?:microsoft (?:word|powerpoint|excel)|word|powerpoint|print)\s+-\s+", re.IGNORECASE)
@@ -63,8 +68,13 @@ def titled(blocks: Iterable[Block], properties: Mapping[str, Any], filename: str
     """A document with the best title it states: its property, else its first heading."""
     found = tuple(blocks)
     title = good_title(properties.get("title"), filename)
-    title = title or next((block.text for block in found if isinstance(block, Heading)), None)
+    title = title or next((block.text for block in found if isinstance(block, Heading) and _names_it(block)), None)
     return NormalizedDocument(title, {name: value for name, value in properties.items() if name != "title"}, found)
+
+
+def _names_it(heading: Heading) -> bool:
+    """Whether a heading can be the document's title; that of its table of contents cannot."""
+    return _LISTS_CONTENTS.fullmatch(heading.text.strip(" .:")) is None and any(map(str.isalnum, heading.text))
 
 
 def stated_properties(raw: Mapping[str, str | int | datetime | None]) -> dict[str, Any]:
