@@ -16,7 +16,7 @@ _JUNK_TITLE = re.compile(
     rf"(?:(?:(?:untitled|unnamed|unbenanntes|new|neues|nouveau|nuevo|word|microsoft word|powerpoint)[ -])?{_DOCUMENT}|"
     r"untitled|unbenannt|ohne titel|kein titel|sans titre|sans nom|sin título|senza titolo|zonder titel|no title|"
     r"title|titel|titre|doc|slide|folie|diapositive|diapositiva|présentation powerpoint|microsoft word|"
-    r"index|home|\(?anonymous\)?|unknown|null|none|undefined|\[[^\]]*\]|<[^>]*>)"
+    r"index|home|\(?anonymous\)?|unknown(?: title| author)?|null|none|undefined|\[[^\]]*\]|<[^>]*>)"
     r"[\s\-_.#()]*\d*",
     re.IGNORECASE,
 )
