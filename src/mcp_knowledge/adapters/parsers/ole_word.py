@@ -18,6 +18,7 @@ from mcp_knowledge.errors import KnowledgeError
 _STREAM = "WordDocument"
 _LETTERS = re.compile(r"[\W_]+")
 _ANCHOR_CHARS = 60
+_MAX_COMPARISONS = 2_000_000  # of paragraphs with blocks, for all comments and boxes together
 
 
 def parse(source: Source) -> NormalizedDocument:
@@ -62,12 +63,14 @@ def _placed(blocks: Sequence[Block], asides: Sequence[Aside]) -> list[Block]:
     if not blocks:
         return [block for aside in asides for block in _paragraphs(aside)]
     after: dict[int, list[Block]] = {}
+    ahead = max(100, _MAX_COMPARISONS // max(1, len(asides)))
     at = {True: 0, False: 0}  # comments and boxes each come in the order of their places
     for aside in asides:
         is_box = aside.author is None
         anchor = _LETTERS.sub("", aside.anchor or "")[:_ANCHOR_CHARS]
         if anchor:
-            place = next((index for index in range(at[is_box], len(texts)) if anchor in texts[index]), len(texts) - 1)
+            reach = range(at[is_box], min(len(texts), at[is_box] + ahead))
+            place = next((index for index in reach if anchor in texts[index]), len(texts) - 1)
             at[is_box] = place if anchor in texts[place] else at[is_box]
         else:
             place = len(texts) - 1 if aside.anchor is None else -1
