@@ -18,8 +18,10 @@ def shown_document(
     Args:
         read: reads the workbook, with what is hidden or without.
     """
-    document = document_of(read(False), properties, filename)
-    if _has_text(document):
+    workbook = read(False)
+    document = document_of(workbook, properties, filename)
+    hides = workbook.hidden_sheets or any(sheet.hidden_rows or sheet.hidden_columns for sheet in workbook.sheets)
+    if _has_text(document) or not hides:
         return document
     whole = document_of(read(True), properties, filename)
     return whole if _has_text(whole) else document

@@ -156,7 +156,9 @@ class _SheetReader(_Text):
         self.sheet = sheet
         self.filters = Filters(sheet)
         self._strings, self._styles, self._budget, self._epoch_1904 = strings, styles, budget, epoch_1904
-        self._row = self._column = 0
+        self._row = 0
+        self._cell: Mapping[str, str] = {}
+        self._reference, self._steps = "", 0  # the last reference that a cell of the row states, and cells since then
         self._type, self._style = "n", PLAIN
         self._value: list[str] | None = None
         self._formula: list[str] | None = None
@@ -203,28 +205,33 @@ class _SheetReader(_Text):
     def _start_row(self, attributes: Mapping[str, str]) -> None:
         number = attributes.get("r", "")
         self._row = int(number) if number.isdecimal() and len(number) < 8 else self._row + 1
-        self._column = 0
+        self._reference, self._steps = "", 0
         hidden = attributes.get("hidden") in _TRUE
         if hidden and attributes.get("outlineLevel", "0") == "0":
             self.filters.hide(self._row)
 
     def _start_cell(self, attributes: Mapping[str, str]) -> None:
-        place = cell_of(attributes["r"]) if "r" in attributes else None
-        if place is not None:
-            self._row, self._column = place
+        """Begin a cell. Most of a formatted sheet's cells are blank: nothing is worked out that only others need."""
+        if "r" in attributes:
+            self._reference, self._steps = attributes["r"], 0
         else:
-            self._column += 1
-        self._type = attributes.get("t", "n")
-        style = attributes.get("s", "0")
-        index = int(style) if style.isdecimal() else 0
-        self._style = self._styles[index] if index < len(self._styles) else PLAIN
+            self._steps += 1
+        self._cell = attributes
         self._value = self._formula = None
-        self.pieces = []
+        if self.pieces:
+            self.pieces = []
 
     def _end_cell(self) -> None:
+        if self._value is None and self._formula is None and not self.pieces:
+            return
+        self._type = self._cell.get("t", "n")
+        style = self._cell.get("s", "0")
+        index = int(style) if style.isdecimal() else 0
+        self._style = self._styles[index] if index < len(self._styles) else PLAIN
         value = self._cell_value()
         if value is not None:
-            self.sheet.put(self._row, self._column, Cell(value, self._style), self._budget)
+            row, column = cell_of(self._reference) or (self._row, 0)
+            self.sheet.put(row, column + self._steps, Cell(value, self._style), self._budget)
 
     def _cell_value(self) -> str | float | bool | None:
         text = "".join(self._value) if self._value is not None else ""
