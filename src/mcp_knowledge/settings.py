@@ -111,7 +111,9 @@ class Settings(BaseSettings):
     max_archive_compression_ratio: Positive = Field(100, description="Highest compression ratio of an entry.")
     parser_timeout_ms: Positive = Field(30_000, description="Wall clock and CPU time of one parse, in milliseconds.")
     parser_memory_bytes: Positive = Field(2048 * MIB, description="Address space of a parser process.")
-    ingestion_timeout_ms: Positive = Field(600_000, description="Wall clock of a whole ingestion, in milliseconds.")
+    ingestion_timeout_ms: Positive = Field(
+        600_000, description="Wall clock of one ingestion, from its turn on, in milliseconds."
+    )
     max_chunks_per_document: Positive = Field(20_000, description="Most chunks of one document.")
 
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="How much is logged.")
