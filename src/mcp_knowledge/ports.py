@@ -676,7 +676,7 @@ class FolderStore(Protocol):
         ...
 
     async def stale_duplicates(self) -> list[str]:
-        """Paths of duplicates whose document is getting other bytes."""
+        """Paths of duplicates whose document is getting other bytes, or is gone and was no file's here."""
         ...
 
     async def waiting_jobs(self) -> int:

@@ -349,6 +349,29 @@ async def test_a_document_deleted_by_hand_stays_away_until_its_file_changes(offi
     assert (await office.look()).paths == {"moved.txt"}
 
 
+async def test_all_files_with_the_content_of_a_deleted_document_stay_away(office: Office) -> None:
+    office.write("a.txt", "not wanted")
+    office.write("b.txt", "not wanted")
+    async with office.opened() as look:
+        await look.client.delete(f"{API}/documents/{look.document('a.txt')['id']}")
+    look = await office.look()
+    assert look.documents == []
+    assert look.skipped == {"a.txt": "deleted", "b.txt": "deleted"}
+
+
+async def test_a_duplicate_of_an_upload_becomes_a_document_when_the_upload_is_deleted(office: Office) -> None:
+    async with office.opened(ingest_data_dir=None) as look:
+        await look.client.post(f"{API}/documents", files={"file": ("mine.txt", b"known words")})
+        await settled(look.client)
+    office.write("a.txt", "known words")
+    async with office.opened() as look:
+        assert look.skipped == {"a.txt": "duplicate"}
+        await look.client.delete(f"{API}/documents/{look.documents[0]['id']}")
+    look = await office.look()
+    assert look.paths == {"a.txt"}
+    assert look.counts["examined"] == look.counts["queued"] == 1
+
+
 async def test_after_a_purge_the_next_scan_brings_the_folder_back(office: Office) -> None:
     office.write("a.txt", "some words")
     async with office.opened() as look:

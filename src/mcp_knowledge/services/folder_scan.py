@@ -88,12 +88,12 @@ class Scan:
         """Compare and take in. Raises StoppedError, or KnowledgeError when it cannot go on."""
         self.counts.discovered = len(found.files)
         await self._note_skipped(found.skipped)
-        await self._take(found.files)
-        stale = set(await self._folder.stale_duplicates())
+        await self._take(found.files, set(await self._folder.stale_duplicates()))
+        stale = set(await self._folder.stale_duplicates())  # of documents that this scan gives other bytes
         again = [item for item in found.files if item.path in stale]
         self.counts.examined -= len(again)
         self.counts.duplicates -= len(again)
-        await self._take(again, read_all=True)
+        await self._take(again, stale)
 
     async def _note_skipped(self, skipped: dict[str, str]) -> None:
         known = await self._folder.files(skipped)
@@ -104,7 +104,7 @@ class Scan:
                 self._written.append(file)
         await self._flush()
 
-    async def _take(self, files: Sequence[FoundFile], read_all: bool = False) -> None:
+    async def _take(self, files: Sequence[FoundFile], stale: set[str]) -> None:
         for start in range(0, len(files), _BATCH_FILES):
             batch = files[start : start + _BATCH_FILES]
             known = await self._folder.files(item.path for item in batch)
@@ -112,24 +112,24 @@ class Scan:
                 if self._tools.stopping():
                     await self._flush()
                     raise StoppedError
-                if await self._take_one(item, known.get(item.path), read_all):
+                if await self._take_one(item, known.get(item.path), item.path in stale):
                     self.counts.examined += 1
                 self._progressed(item.path)
             await self._flush()
             await asyncio.sleep(0)
 
-    async def _take_one(self, found: FoundFile, old: FolderFile | None, read_all: bool) -> bool:
+    async def _take_one(self, found: FoundFile, old: FolderFile | None, stale: bool) -> bool:
         """False when the file is left for a later pass."""
         try:
             metadata = self._check(found)
-            if not read_all and _is_unchanged(found, old, metadata):
+            if not stale and _is_unchanged(found, old, metadata):
                 self._count(old)
                 return True
             if 0 <= time.time_ns() - found.changed_ns < self._quiet_ns:
                 self.deferred = True
                 return False
             await self._room()
-            await self._read(found, old, metadata, read_all)
+            await self._read(found, old, metadata, stale)
         except (FileChangedError, FileNotFoundError):
             self.deferred = True
             self._pass_over(found, old, "changing", "This file changed while it was read; the next scan reads it.")
@@ -150,7 +150,7 @@ class Scan:
             raise KnowledgeError("DOCUMENT_EMPTY")
         return {} if self._tools.intake.is_archive(found.path) else self._manifest.metadata_for(found.path)
 
-    async def _read(self, found: FoundFile, old: FolderFile | None, metadata: Metadata, read_all: bool) -> None:
+    async def _read(self, found: FoundFile, old: FolderFile | None, metadata: Metadata, stale: bool) -> None:
         folder = self._tools.library.upload_dir()
         copied = await asyncio.to_thread(copy_file, self._root, found, folder, self._tools.max_bytes)
         upload, status, settled = copied
@@ -166,7 +166,7 @@ class Scan:
             archive_id=old.archive_id if old else None,
         )
         try:
-            if old is not None and old.sha256 == file.sha256 and not read_all:
+            if old is not None and old.sha256 == file.sha256 and not stale:
                 await self._take_same(upload, file, old)
             else:
                 await self._take_other(upload, found, file, old)

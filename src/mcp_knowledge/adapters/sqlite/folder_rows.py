@@ -30,7 +30,8 @@ _ARCHIVE_JOBS = 64  # an unfinished archive counts as so many jobs
 
 # A document that was to be replaced stands for a replacement that was deleted before it was ready.
 _LIVE_ID = f"CASE WHEN d.status NOT IN {GONE} THEN d.id WHEN r.status NOT IN {GONE} THEN r.id END"
-_OUTCOME = f"CASE WHEN f.outcome = 'document' AND {_LIVE_ID} IS NULL THEN 'deleted' ELSE f.outcome END"
+_OUTCOME = f"""
+    CASE WHEN f.outcome IN ('document', 'duplicate') AND {_LIVE_ID} IS NULL THEN 'deleted' ELSE f.outcome END"""
 # What people are shown: a file was taken in well, but its document, a newer revision or its archive could not be read.
 _FAILED = """(f.outcome = 'document' AND d.status IN ('ready', 'failed') AND d.latest_error IS NOT NULL
     OR f.outcome = 'archive' AND a.state = 'failed')"""
@@ -227,11 +228,14 @@ def document_count(connection: Connection) -> int:
 
 
 def stale_duplicates(connection: Connection) -> list[str]:
-    """Duplicates of a document that will show other bytes from now on."""
+    """Duplicates of a document that will show other bytes from now on, or that is gone without having been a file's."""
     sql = f"""
-        SELECT f.path FROM folder_files f JOIN documents d ON d.document_no = f.document_no
-        JOIN revisions r ON r.revision_no = d.newest_revision_no
-        WHERE f.outcome = 'duplicate' AND d.status NOT IN {GONE} AND r.sha256 <> f.sha256 ORDER BY f.path"""
+        SELECT f.path FROM folder_files f LEFT JOIN documents d ON d.document_no = f.document_no
+        LEFT JOIN revisions r ON r.revision_no = d.newest_revision_no
+        WHERE f.outcome = 'duplicate' AND CASE
+            WHEN d.status NOT IN {GONE} THEN r.sha256 <> f.sha256
+            ELSE NOT EXISTS (SELECT 1 FROM folder_files o WHERE o.sha256 = f.sha256 AND o.outcome = 'document') END
+        ORDER BY f.path"""
     return [row[0] for row in connection.execute(sql)]
 
 
