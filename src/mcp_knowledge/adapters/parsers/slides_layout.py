@@ -38,10 +38,19 @@ def fill(slide: Slide, items: Sequence[Item], area: float, from_right: bool = Fa
     pictures = [item.box.width * item.box.height for item in items if item.is_picture and item.box is not None]
     slide.picture_share = max(pictures, default=0.0) / area if area > 0 else 0.0
     filled = [item for item in items if item.blocks]
-    title = None if slide.title else next((item for item in filled if _is_shown_title(item, filled)), None)
+    title = None if slide.title else next((item for item in _candidates(filled) if _is_shown_title(item, filled)), None)
     if title is not None:
         slide.add_title(_line(title))
     slide.blocks.extend(ordered([item for item in filled if item is not title], from_right))
+
+
+def _candidates(items: Sequence[Item]) -> list[Item]:
+    """The only items that can be a title: the highest one, and the one in the largest letters."""
+    placed = [(item.box.top, at) for at, item in enumerate(items) if item.box is not None]
+    chosen = [min(placed)[1]] if placed else []
+    if items:
+        chosen.append(max(range(len(items)), key=lambda at: items[at].points))
+    return [items[at] for at in dict.fromkeys(chosen)]
 
 
 def _line(item: Item) -> str:
