@@ -134,6 +134,28 @@ def test_headings_that_are_numbered_as_a_list_are_headings() -> None:
     assert blocks_of(make_odt(body), "a.odt") == [Heading(1, "Water"), Paragraph("Text"), Heading(2, "Depth")]
 
 
+def test_a_list_that_goes_on_after_a_paragraph_inside_an_item_keeps_its_numbers() -> None:
+    levels = "".join(
+        f'<text:list-level-style-number text:level="{level}" style:num-format="1" text:display-levels="{level}"/>'
+        for level in (1, 2)
+    )
+    item = "<text:list-item><text:p>{}</text:p>{}</text:list-item>".format
+    inner = "<text:list>{}</text:list>".format
+    outer = '<text:list text:style-name="L"{}>{}</text:list>'.format
+    goes_on = ' text:continue-numbering="true"'
+    body = (
+        outer("", item("Ponds", inner(item("Water", ""))))
+        + "<text:p>Between.</text:p>"
+        + outer(goes_on, f"<text:list-item>{inner(item('Reed', ''))}</text:list-item>")
+        + "<text:p>Between.</text:p>"
+        + outer(goes_on, item("Ducks", inner(item("Food", ""))))
+    )
+    styles = f'<text:list-style style:name="L">{levels}</text:list-style>'
+    lists = [block.items for block in blocks_of(make_odt(body, styles), "a.odt") if isinstance(block, ListBlock)]
+    numbers = [[item.split()[0] for item in items if item.split()[0][0].isdigit()] for items in lists]
+    assert numbers == [["1", "1.1"], ["1.2"], ["2", "2.1"]]
+
+
 def test_an_encrypted_package_says_so() -> None:
     manifest = (
         b'<manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"><manifest:file-entry '

@@ -4,6 +4,7 @@ Hidden text goes, comments become notes behind a mark, the title becomes a headi
 of forms and rarer indexes is put where anydoc finds it.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from xml.parsers import expat
@@ -11,6 +12,7 @@ from xml.sax.saxutils import escape
 
 from mcp_knowledge.adapters.parsers.anydoc_blocks import COMMENT_MARK
 from mcp_knowledge.adapters.parsers.opendocument_forms import FormReader
+from mcp_knowledge.adapters.parsers.opendocument_lists import ListNumbers
 from mcp_knowledge.adapters.parsers.xml_events import Handler, feed
 from mcp_knowledge.adapters.parsers.xml_splices import Editor
 from mcp_knowledge.errors import KnowledgeError
@@ -22,6 +24,7 @@ _NAMESPACES = (
 _BOX_START = b"<draw:frame" + _NAMESPACES + b"><draw:text-box>"
 _BOX_END = b"</draw:text-box></draw:frame>"
 _PARAGRAPH_START = b"<text:p" + _NAMESPACES + b">"
+_ITEM_NAME = re.compile(rb"<([\w.-]+:)?list-item")
 _SHAPES = frozenset({
     "custom-shape", "rect", "ellipse", "circle", "line", "polyline", "polygon", "regular-polygon", "path",
     "connector", "caption", "measure",
@@ -116,12 +119,15 @@ class _ContentEditor(Editor):
         self._open: list[_Open] = []
         self._comment: _Open | None = None
         self._author: list[str] = []
+        self._lists = ListNumbers()
 
     def start(self, name: str, attributes: Mapping[str, str], parser: expat.XMLParserType) -> None:
         at = parser.CurrentByteIndex
         parent = self._open[-1].name if self._open else ""
         item = _Open(name, at)
         self._open.append(item)
+        if numbered := self._lists.start(name, attributes, at):
+            self._number(*numbered)
         if name == "annotation":
             item.is_comment, self._comment, self._author = True, item, []
             return
@@ -140,6 +146,12 @@ class _ContentEditor(Editor):
         elif name == "control":
             item.before = escape(f" {self._styles.forms.value_of(attributes.get('control', ''))} ").encode()
         self._place(item, name, parent)
+
+    def _number(self, index: int, number: int) -> None:
+        """Give the list's item that begins at a byte index a number to start with."""
+        tag = _ITEM_NAME.match(self.xml, index)
+        if tag:
+            self.splices.insert(tag.end(), b' %sstart-value="%d"' % (tag[1] or b"", number))
 
     def _is_hidden(self, name: str, attributes: Mapping[str, str]) -> bool:
         match name:
@@ -184,6 +196,7 @@ class _ContentEditor(Editor):
     def end(self, name: str, parser: expat.XMLParserType) -> None:
         at = parser.CurrentByteIndex
         item = self._open.pop()
+        self._lists.end(name)
         end = self.element_end(item.start, at)
         if item.is_comment:
             self._comment = None
