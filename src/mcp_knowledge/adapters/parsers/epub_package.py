@@ -26,7 +26,7 @@ _PROPERTIES = {
     "description": "description",
 }
 _MAX_PROPERTY_CHARS = 2_000
-_NOBODY = ("unknown", "unknown author", "anonymous")  # what programs write where nothing was stated
+_NOBODY = ("unknown", "unknown author")  # what programs write where nothing was stated
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from mcp_knowledge.adapters.parsers.source import TextBudget
 from mcp_knowledge.errors import KnowledgeError
 
 _MAX_DEPTH = 200
-_MAX_ELEMENTS = 2_000_000  # some ten seconds of work
+_MAX_ELEMENTS = 1_000_000  # some seconds of work; their values with key paths would pass any sensible limit of text
 _MAX_ENTITY_CHARS = 65_536  # of one entity with all that it refers to
 _MAX_ENTITY_DEPTH = 16
 _REFERENCE = re.compile(r"&([^#;&\s][^;&\s]*);")
