@@ -33,9 +33,7 @@ class ScanFile(Shape):
     """A file of the folder that was passed over, or whose document or archive could not be read."""
 
     path: str = Field(description="Below the folder, with `/`. Bytes that are no UTF-8 are written `\\xNN`.")
-    outcome: PassedOver = Field(
-        description="`deleted`: its document was deleted by hand."
-    )
+    outcome: PassedOver = Field(description="`deleted`: its document was deleted by hand.")
     reason: str = Field(description="`CODE: message`, or a sentence.")
     documentId: str | None = Field(description="Its document, or the one with the same content, if there is one.")
 
