@@ -35,10 +35,9 @@ def confine() -> bool:
     buffer = ctypes.create_string_buffer(instructions, len(instructions))
     program = struct.pack("@HP", len(instructions) // 8, ctypes.addressof(buffer))
     prctl = ctypes.CDLL(None).prctl
-    return (
-        prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
-        and prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, program, 0, 0) == 0
-    )
+    alone: int = prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    filtered: int = prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, program, 0, 0)
+    return alone == 0 and filtered == 0
 
 
 def _filter(machine: str) -> Iterator[tuple[int, int, int, int]]:

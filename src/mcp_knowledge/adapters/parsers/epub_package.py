@@ -49,7 +49,7 @@ class Parts:
 
     def __init__(self, parts: Mapping[str, bytes]) -> None:
         self._parts = parts
-        self._names = {_key(name): name for name in reversed(parts)}
+        self._names = {_key(name): name for name in [*parts][::-1]}
 
     def __iter__(self) -> Iterator[str]:
         return (name for name in self._parts if not name.startswith("__MACOSX/"))
@@ -117,7 +117,7 @@ def _package_place(parts: Parts) -> str | None:
 
 def _encrypted(parts: Parts) -> set[str]:
     tree = parts.tree(parts.named("META-INF/encryption.xml"))
-    found = set()
+    found: set[str] = set()
     for item in tree.find("EncryptedData") if tree else ():
         methods = {method.attributes.get("Algorithm", "") for method in item.find("EncryptionMethod")}
         if not methods <= _FONT_OBFUSCATION or not methods:
