@@ -255,6 +255,21 @@ def test_lists_keep_one_item_a_line_with_markers_and_nesting() -> None:
     assert chunk.content == "- one\n  - inner\n- two\n\n1. first\n  1. a\n  2. b\n2. second"
 
 
+def test_items_that_carry_their_own_number_get_no_other() -> None:
+    items = ("3. three", "b) letter", "2.1 inner", "  - bullet", "IV. roman", "plain", "2024 was a year", "No. 5")
+    (chunk,) = chunks_of(ListBlock(True, items))
+    assert chunk.content.splitlines()[-8:] == [
+        "3. three",
+        "b) letter",
+        "2.1 inner",
+        "  - bullet",
+        "IV. roman",
+        "5. plain",
+        "6. 2024 was a year",
+        "7. No. 5",
+    ]
+
+
 def test_a_long_list_is_cut_between_items() -> None:
     chunks = chunks_of(ListBlock(False, tuple(f"Item {number} goes to hall {number}" for number in range(150))))
     lines = [line for chunk in chunks for line in chunk.content.split("\n")]
