@@ -13,7 +13,7 @@ from folder_kit import Look, Office, settled, until
 from front_door import Server
 from rest_kit import API
 
-from mcp_knowledge.services import folders
+from mcp_knowledge.services import folder_following
 
 pytestmark = pytest.mark.slow
 
@@ -49,7 +49,7 @@ async def test_new_changed_and_moved_files_are_followed(office: Office, watching
 async def test_a_file_that_is_being_written_is_read_once_it_rests(
     office: Office, watching: Look, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folders, "_QUIET_NS", 6_000_000_000)  # longer than a busy machine holds up the writer
+    monkeypatch.setattr(folder_following, "_QUIET_NS", 6_000_000_000)  # longer than a busy machine holds up the writer
     path, client, writing = office.root / "slow.txt", watching.client, threading.Event()
 
     def write() -> None:
@@ -86,7 +86,7 @@ async def test_a_file_that_goes_takes_its_document_along_when_that_is_wanted(off
 async def test_a_folder_that_goes_and_comes_back_is_followed_again(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folders, "_POLL_S", 0.2)
+    monkeypatch.setattr(folder_following, "_POLL_S", 0.2)
     office.write("first.txt", "there from the start")
     away = office.root.with_name("away")
     async with office.opened(ingest_data_prune=True) as look:
@@ -107,7 +107,7 @@ async def test_where_the_system_has_no_watches_left_the_folder_is_looked_through
         raise OSError(28, "OS file watch limit reached.")
 
     monkeypatch.setattr(watchfiles, "watch", exhausted)
-    monkeypatch.setattr(folders, "_POLL_S", 0.2)
+    monkeypatch.setattr(folder_following, "_POLL_S", 0.2)
     office.write("first.txt", "there from the start")
     async with office.opened() as look:
         office.write("second.txt", "nobody tells of this one")

@@ -3,19 +3,20 @@
 import asyncio
 import fcntl
 import logging
-import stat
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
 from mcp_knowledge.domain.documents import now_ms
 from mcp_knowledge.domain.folder import PASSED_OVER, FileOutcome, FolderFile, ScanCounts, ScanStatus
 from mcp_knowledge.errors import KnowledgeError
-from mcp_knowledge.ports import BlobStore, FolderStore, FolderWatch
+from mcp_knowledge.ports import BlobStore, FolderStore
 from mcp_knowledge.services.events import Events
+from mcp_knowledge.services.folder_following import FolderFollower, WatchFolder
 from mcp_knowledge.services.folder_prune import Pruned, find_gone, remove_orphaned, settle_gone
 from mcp_knowledge.services.folder_scan import Scan, StoppedError, Tools
 from mcp_knowledge.services.folder_walk import Walk, check_root, read_manifest, walk
@@ -29,14 +30,7 @@ NOT_SET = "INGEST_DATA_DIR is not set."
 _OUR_FAULT = "INTERNAL_ERROR: Something went wrong on our side. The log says more."
 _TELL_S = 0.5  # between two looks at the progress of a scan
 _LOCK_POLL_S = 0.2
-_QUIET_NS = 2_000_000_000  # a watched file is read when nobody has written to it for so long
-_PAUSE_S = 1.0  # between two passes of a watched folder, and
-_PAUSE_SHARE = 4  # so many times as long as a pass took
-_POLL_S = 10.0  # between two passes where changes are not told
-_SAFETY_S = 300.0  # between two passes where they are: a network drive tells nothing of what others change
 _STOP_S = 6.0  # of the 10 seconds that a shutdown may take
-
-WatchFolder = Callable[[Path, Callable[[], None]], FolderWatch]
 
 
 class FolderScanner:
@@ -72,7 +66,6 @@ class FolderScanner:
         )
         self._task: asyncio.Task[None] | None = None
         self._told = 0.0
-        self._midway = self._round_again = False
         self._scanning: ScanStatus | None = ScanStatus("scanning")  # until the first scan of this process has ended
 
     # What a server does by itself
@@ -97,57 +90,8 @@ class FolderScanner:
         if not self._settings.ingest_data_watch:
             await self.scan()
             return
-        loop = asyncio.get_running_loop()
-
-        def wake() -> None:
-            loop.call_soon_threadsafe(self._wake.set)
-
-        watch: FolderWatch | None = None
-        watched: tuple[int, int] | None = None
-        quiet_ns = 0  # the first pass is a plain scan
-        try:
-            while not self._stopped.is_set():
-                present = await asyncio.to_thread(_identity, root)
-                if watch is not None and present != watched:  # another disk stands there now, or none
-                    await asyncio.to_thread(watch.close)
-                    watch = None
-                if watch is None and present is not None:
-                    watched = present
-                    watch = await asyncio.to_thread(self._watch_folder, root, wake)
-                await self._wait_for_change(await self._pass(quiet_ns), watch)
-                quiet_ns = _QUIET_NS
-        finally:
-            if watch is not None:
-                await asyncio.to_thread(watch.close)
-
-    async def _pass(self, quiet_ns: int) -> float:
-        """One scan of a watched folder; seconds until the next one is due even if nothing is told to have changed.
-
-        With more files than a scan takes, it is one of a round: what is left for later, and what changes meanwhile (it
-        may lie where the round has been), asks for another round.
-        """
-        self._round_again |= self._midway and self._wake.is_set()
-        self._wake.clear()
-        begun = time.monotonic()
-        status, deferred = await self._scan(force=False, quiet_ns=quiet_ns)
-        self._round_again |= deferred
-        self._midway = status.limit_reached
-        with suppress(TimeoutError):
-            async with asyncio.timeout(max(_PAUSE_S, _PAUSE_SHARE * (time.monotonic() - begun))):
-                await self._stopped.wait()
-        if status.state == "failed":
-            return _POLL_S
-        if self._midway:
-            return 0
-        again, self._round_again = self._round_again, False
-        return 0 if again else _SAFETY_S
-
-    async def _wait_for_change(self, most_s: float, watch: FolderWatch | None) -> None:
-        if watch is None or not watch.alive:
-            most_s = min(most_s, _POLL_S)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(most_s):
-                await self._wake.wait()
+        scan = partial(self._scan, False)
+        await FolderFollower(root, scan, self._watch_folder, self._stopped, self._wake).run()
 
     # What anybody may ask for
 
@@ -288,15 +232,6 @@ def _locked(lock: TextIO) -> bool:
     except BlockingIOError:
         return False
     return True
-
-
-def _identity(root: Path) -> tuple[int, int] | None:
-    """Which folder stands at the path; None when there is none."""
-    try:
-        status = root.stat()
-    except OSError:
-        return None
-    return (status.st_dev, status.st_ino) if stat.S_ISDIR(status.st_mode) else None
 
 
 def _state_of(status: ScanStatus) -> dict[str, Any]:
