@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
-from mcp_knowledge.adapters.parsers.sheets_model import cell_of, range_of
+from mcp_knowledge.adapters.parsers.sheets.model import cell_of, range_of
 from mcp_knowledge.adapters.parsers.sinks import plain_text
 from mcp_knowledge.domain.blocks import Block, Heading, Table
 

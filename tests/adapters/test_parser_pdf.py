@@ -2,10 +2,10 @@ import pytest
 from parser_support import blocks_of, code_of, read
 from pdf_files import Page, make_pdf, text_page
 
-from mcp_knowledge.adapters.parsers.pdf_fidelity import is_faithful
-from mcp_knowledge.adapters.parsers.pdf_layout import LayoutPage, Piece
-from mcp_knowledge.adapters.parsers.pdf_math import without_latex
-from mcp_knowledge.adapters.parsers.pdf_text import LineEnds, joined_lines, joined_word, mended, plain
+from mcp_knowledge.adapters.parsers.pdf.fidelity import is_faithful
+from mcp_knowledge.adapters.parsers.pdf.layout import LayoutPage, Piece
+from mcp_knowledge.adapters.parsers.pdf.math import without_latex
+from mcp_knowledge.adapters.parsers.pdf.text import LineEnds, joined_lines, joined_word, mended, plain
 from mcp_knowledge.domain.blocks import Block, Heading, ListBlock, PageBreak, Paragraph
 
 PROSE = "The quick brown fox jumps over the lazy dog near the river bank.\nIt does so every single day of the year."

@@ -13,7 +13,7 @@ from sheet_files import SheetFile, Value, cells_of, make_ods, make_xlsx, merged,
 from test_parser_sheets_formats import make_xlsb
 
 from mcp_knowledge.adapters.parsers.grids import column_name
-from mcp_knowledge.adapters.parsers.sheets_model import range_of
+from mcp_knowledge.adapters.parsers.sheets.model import range_of
 from mcp_knowledge.domain.blocks import Heading, Table
 from mcp_knowledge.errors import KnowledgeError
 

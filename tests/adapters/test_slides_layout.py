@@ -1,9 +1,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_knowledge.adapters.parsers.slides import Slide
-from mcp_knowledge.adapters.parsers.slides_layout import Item, fill
-from mcp_knowledge.adapters.parsers.slides_order import Box, in_reading_order
+from mcp_knowledge.adapters.parsers.slides.document import Slide
+from mcp_knowledge.adapters.parsers.slides.layout import Item, fill
+from mcp_knowledge.adapters.parsers.slides.order import Box, in_reading_order
 from mcp_knowledge.domain.blocks import Paragraph
 
 SIDES = st.integers(-50, 50)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 import olefile
 
-from mcp_knowledge.adapters.parsers.sheets_xls_password import FILE_PASS, default_key
+from mcp_knowledge.adapters.parsers.sheets.xls_password import FILE_PASS, default_key
 from mcp_knowledge.errors import KnowledgeError
 
 MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"

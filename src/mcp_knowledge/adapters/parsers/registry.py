@@ -64,24 +64,24 @@ _HERE = __name__.rpartition(".")[0]
 
 REGISTRY = Registry(
     (
-        Format("pdf", "1", f"{_HERE}.pdf", {"pdf": "application/pdf"}, binary=True),
-        Format("doc", "1", f"{_HERE}.ole_word", {"doc": "application/msword"}, binary=True),
+        Format("pdf", "1", f"{_HERE}.pdf.reader", {"pdf": "application/pdf"}, binary=True),
+        Format("doc", "1", f"{_HERE}.word.doc", {"doc": "application/msword"}, binary=True),
         Format(
             "docx",
             "2",
-            f"{_HERE}.office",
+            f"{_HERE}.word.docx",
             {
                 "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
                 "docm": "application/vnd.ms-word.document.macroEnabled.12",
             },
             binary=True,
         ),
-        Format("odt", "1", f"{_HERE}.opendocument", {"odt": "application/vnd.oasis.opendocument.text"}, binary=True),
-        Format("rtf", "1", f"{_HERE}.rtf", {"rtf": "application/rtf"}, binary=True),
+        Format("odt", "1", f"{_HERE}.word.odt", {"odt": "application/vnd.oasis.opendocument.text"}, binary=True),
+        Format("rtf", "1", f"{_HERE}.word.rtf", {"rtf": "application/rtf"}, binary=True),
         Format(
             "pptx",
             "1",
-            f"{_HERE}.slides_pptx",
+            f"{_HERE}.slides.pptx",
             {
                 "pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
                 "pptm": "application/vnd.ms-powerpoint.presentation.macroEnabled.12",
@@ -92,21 +92,21 @@ REGISTRY = Registry(
         Format(
             "ppt",
             "1",
-            f"{_HERE}.slides_ppt",
+            f"{_HERE}.slides.ppt",
             {"ppt": "application/vnd.ms-powerpoint", "pps": "application/vnd.ms-powerpoint"},
             binary=True,
         ),
         Format(
             "odp",
             "1",
-            f"{_HERE}.slides_odp",
+            f"{_HERE}.slides.odp",
             {"odp": "application/vnd.oasis.opendocument.presentation"},
             binary=True,
         ),
         Format(
             "xlsx",
             "1",
-            f"{_HERE}.sheets_package",
+            f"{_HERE}.sheets.package",
             {
                 "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
                 "xlsm": "application/vnd.ms-excel.sheet.macroEnabled.12",
@@ -114,11 +114,11 @@ REGISTRY = Registry(
             },
             binary=True,
         ),
-        Format("xls", "1", f"{_HERE}.sheets_xls", {"xls": "application/vnd.ms-excel"}, binary=True),
+        Format("xls", "1", f"{_HERE}.sheets.xls", {"xls": "application/vnd.ms-excel"}, binary=True),
         Format(
             "ods",
             "1",
-            f"{_HERE}.sheets_ods",
+            f"{_HERE}.sheets.ods",
             {"ods": "application/vnd.oasis.opendocument.spreadsheet"},
             binary=True,
         ),

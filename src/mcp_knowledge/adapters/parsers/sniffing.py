@@ -7,10 +7,10 @@ import zlib
 from collections.abc import Mapping
 
 from mcp_knowledge.adapters.parsers import ole
-from mcp_knowledge.adapters.parsers.flat_office import flat_format
 from mcp_knowledge.adapters.parsers.registry import Format, Registry
-from mcp_knowledge.adapters.parsers.sheets_disguised import disguised_format, is_text
+from mcp_knowledge.adapters.parsers.sheets.disguised import disguised_format, is_text
 from mcp_knowledge.adapters.parsers.source import Source
+from mcp_knowledge.adapters.parsers.word.flat_office import flat_format
 from mcp_knowledge.errors import KnowledgeError
 
 _PDF_HEADER_WINDOW = 1024  # readers accept a PDF header within the first kilobyte (ISO 32000-1, annex H.3.4.1)

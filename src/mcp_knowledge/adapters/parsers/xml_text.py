@@ -26,7 +26,7 @@ def parse(source: Source) -> NormalizedDocument:
         return html.parse(source)
     root = parse_tree(decoded.text, len(source.data) + source.limits.max_extract_bytes)
     if root.name == "Workbook" and any(root.find("Worksheet")):
-        from mcp_knowledge.adapters.parsers.xml_workbook import read_workbook
+        from mcp_knowledge.adapters.parsers.sheets.xml_workbook import read_workbook
 
         return read_workbook(root, source)
     return _document(root, decoded, source)
