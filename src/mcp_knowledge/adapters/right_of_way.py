@@ -12,7 +12,7 @@ _LONGEST_WAIT_S = 0.025  # twice what a call to the model takes: under searches 
 class RightOfWay:
     """Urgent work takes it; other threads wait before each step, never for long.
 
-    With passages pausing, a search while they are embedded takes 1.2 times as long as in quiet, at the median as at
+    With passages pausing, a search while they are embedded takes 1.3 times as long as in quiet, at the median as at
     the 95th percentile; without, 1.4 and 2.2 times.
     """
 
