@@ -24,7 +24,7 @@ from mcp_knowledge.settings import Settings
 GRACEFUL_SHUTDOWN_S = 7  # for requests under way, while the worker ends too; all within 10 seconds
 _BACKLOG = 1024
 # How long a thread that computes (chunking a large file) may keep the others from running. With Python's 5 ms a search
-# during that took twice as long as in quiet at the median, with 1 ms 1.6 times, with 0.2 ms 1.2; chunking got no slower.
+# during that took twice as long as in quiet, with 1 ms 1.6 times, with 0.2 ms 1.2; chunking got no slower.
 _SWITCH_INTERVAL_S = 0.0005
 
 
