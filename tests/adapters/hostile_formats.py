@@ -58,7 +58,7 @@ def parse(source: Source) -> NormalizedDocument:
         case "panic":
             raise Panic
         case "bug":
-            raise ZeroDivisionError
+            raise ZeroDivisionError(text)
         case "deep":
             return parse(source)
         case "noise":

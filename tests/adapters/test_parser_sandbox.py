@@ -1,6 +1,7 @@
 import asyncio
 import os
 import platform
+import re
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -92,6 +93,21 @@ async def test_a_failing_parser_fails_that_file_only(
     parser = make_parser(parser_memory_bytes=300 * 1024 * 1024)
     assert await code_of(parser, write(name)) == code
     assert await text_of(parser, write("after.ok", "still works")) == "still works"
+
+
+async def test_a_fault_of_ours_is_told_by_its_kind_and_place_without_a_word_of_the_file(
+    make_parser: MakeParser, write: Callable[..., Path]
+) -> None:
+    parser = make_parser()
+    with pytest.raises(KnowledgeError) as bug:
+        await parser.parse(write("a.bug", "confidential"), "a.bug")
+    assert re.fullmatch(r"ZeroDivisionError at mcp_knowledge\.[\w.]+:\d+", str(bug.value.__cause__))
+    with pytest.raises(KnowledgeError) as crash:
+        await parser.parse(write("a.crash"), "a.crash")
+    assert str(crash.value.__cause__).endswith(f"status -{int(signal.SIGSEGV)}")
+    with pytest.raises(KnowledgeError) as verdict:
+        await parser.parse(write("empty.ok", "  "), "empty.ok")
+    assert verdict.value.__cause__ is None
 
 
 @pytest.mark.parametrize("name", ["a.sleep", "a.spin"])

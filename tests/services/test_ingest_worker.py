@@ -1,6 +1,7 @@
 """The ingest worker: every path a job can take, over a real store and queue."""
 
 import asyncio
+import logging
 import math
 import os
 import sys
@@ -94,6 +95,19 @@ async def test_what_is_the_files_fault_fails_at_once_with_the_fixed_words(bench:
     assert (document.status, document.latest_error) == ("failed", f"{code}: {ERROR_CODES[code].message}")
     assert (job.status, job.attempt, job.error) == ("failed", 1, document.latest_error)
     assert await bench.texts(document_id) == []
+
+
+async def test_a_verdict_that_may_hide_a_fault_of_ours_shows_in_the_log(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    suspicious, plain = KnowledgeError("DOCUMENT_MALFORMED"), KnowledgeError("DOCUMENT_MALFORMED")
+    suspicious.__cause__ = RuntimeError("IndexError at mcp_knowledge.reader:12")
+    bench.parser.faults |= {"odd.txt": [suspicious], "bad.txt": [plain]}
+    odd, bad = await bench.upload("odd", "x"), await bench.upload("bad", "y")
+    with caplog.at_level(logging.WARNING):
+        await bench.worker.drain()
+    assert f"Document {odd} could not be read: IndexError at mcp_knowledge.reader:12" in caplog.text
+    assert bad not in caplog.text
 
 
 @pytest.mark.parametrize("code", ["INGESTION_TIMEOUT", "INGESTION_FAILED"])

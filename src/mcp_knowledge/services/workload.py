@@ -78,6 +78,8 @@ class Workload:
         code = error.code if isinstance(error, KnowledgeError) and error.code in _FILE_FAULTS else "INGESTION_FAILED"
         if code == "INGESTION_FAILED":
             log.error("Ingestion of document %s failed", work.job.document_id, exc_info=error)
+        elif error.__cause__ is not None:  # the verdict is not a reader's own: it may be a fault of ours after all
+            log.warning("Document %s could not be read: %s", work.job.document_id, error.__cause__)
         known = ERROR_CODES[code]
         wait_ms = _RETRY_AFTER_MS[min(work.job.attempt, len(_RETRY_AFTER_MS)) - 1] if known.retried else None
         try:

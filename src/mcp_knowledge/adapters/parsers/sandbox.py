@@ -8,6 +8,7 @@ import asyncio
 import json
 import logging
 import os
+import re
 import signal
 import sys
 from collections import deque
@@ -19,7 +20,7 @@ from typing import Any
 
 from mcp_knowledge.adapters.parsers import framing
 from mcp_knowledge.adapters.parsers.source import Limits
-from mcp_knowledge.adapters.parsers.worker import load_registry
+from mcp_knowledge.adapters.parsers.worker import fault_of, load_registry
 from mcp_knowledge.domain.blocks import Block, NormalizedDocument, block_from_json
 from mcp_knowledge.errors import ERROR_CODES, KnowledgeError
 from mcp_knowledge.ports import ParsedFile
@@ -44,10 +45,18 @@ _OUT_OF_MEMORY = (
 )
 
 
+_FAULT = re.compile(r"\w{1,100} at [\w.]{1,200}(:\d{1,6})?")  # nothing else gets from a worker into the log
+
+
+class ParserFault(Exception):
+    """Stands as the cause of a verdict that no reader gave: what went wrong, and where in our code."""
+
+
 class _Died(Exception):
     """A worker ended before it had answered."""
 
     def __init__(self, returncode: int, stderr: bytes, first_file: bool) -> None:
+        super().__init__(f"The parser process ended with status {returncode}")
         self.returncode = returncode
         self.first_file = first_file
         self.out_of_memory = any(sign in stderr for sign in _OUT_OF_MEMORY)
@@ -104,7 +113,9 @@ class _Worker:
             blocks.extend(block_from_json(data) for data in message["blocks"])
             await asyncio.sleep(0)  # a frame that is there already would not let other tasks run
         if "error" in message:
-            raise KnowledgeError(message["error"] if message["error"] in ERROR_CODES else "INGESTION_FAILED")
+            raise KnowledgeError(message["error"] if message["error"] in ERROR_CODES else "INGESTION_FAILED") from (
+                ParserFault(fault) if _FAULT.fullmatch(fault := str(message.get("fault"))) else None
+            )
         document = NormalizedDocument(message["title"], dict(message["metadata"]), tuple(blocks))
         return ParsedFile(document, message["parser"], message["version"], message["mimeType"])
 
@@ -198,12 +209,12 @@ class SandboxedParser:
             except _Died as death:
                 code = _code_of_death(death)
                 if code is not None and (code != "INGESTION_FAILED" or death.first_file):
-                    raise KnowledgeError(code) from None
+                    raise KnowledgeError(code) from death
             # An earlier file may have left it broken, or it died idle: only what happens again is this file's doing.
             try:
                 return await self._parse_once(path, filename)
             except _Died as death:
-                raise KnowledgeError(_code_of_death(death) or "DOCUMENT_MALFORMED") from None
+                raise KnowledgeError(_code_of_death(death) or "DOCUMENT_MALFORMED") from death
 
     @property
     def worker_pids(self) -> frozenset[int]:
@@ -228,8 +239,9 @@ class SandboxedParser:
         except KnowledgeError as error:
             keep = error.code in _HARMLESS
             raise
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):  # our own worker would not say that
-            raise KnowledgeError("INGESTION_FAILED") from None
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            # Our own worker would not say that. The error may quote what it says: it is not passed on.
+            raise KnowledgeError("INGESTION_FAILED") from ParserFault(fault_of(error))
         finally:
             if keep and worker.files < self._files_per_worker:
                 self._idle.append(worker)

@@ -1,13 +1,15 @@
 """The parser process: `python -m mcp_knowledge.adapters.parsers.worker MODULE:REGISTRY LIMITS`.
 
 It reads requests `{path, filename}` from stdin and answers on stdout with frames `{blocks}` and a last one: either
-`{title, metadata, parser, version, mimeType}` or `{error}` with a public code. It ends when stdin does.
+`{title, metadata, parser, version, mimeType}` or `{error}` with a public code; `{error, fault}` when a reader failed
+in a way that nobody expected. It ends when stdin does.
 """
 
 import gc
 import json
 import os
 import sys
+import traceback
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -25,6 +27,7 @@ from mcp_knowledge.errors import KnowledgeError
 if sys.platform != "win32":
     import resource
 
+_OURS = "mcp_knowledge."
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _MAX_OPEN_FILES = 64
 _YOUNG_OBJECTS = 200_000  # between collections; with Python's 700 a tree of two million elements takes a third longer
@@ -70,10 +73,22 @@ def _answer(request: dict[str, Any], registry: Registry, limits: Limits) -> Iter
         yield {"error": error.code}
     except (MemoryError, RecursionError):
         yield {"error": "DOCUMENT_RESOURCE_LIMIT"}
-    except (OSError, ImportError):  # the file could not be opened or a library is missing: nothing the file did
-        yield {"error": "INGESTION_FAILED"}
-    except BaseException:  # a panic of a Rust library is no Exception
-        yield {"error": "DOCUMENT_MALFORMED"}
+    except (OSError, ImportError) as error:  # it could not be opened or a library is missing: nothing the file did
+        yield {"error": "INGESTION_FAILED", "fault": fault_of(error)}
+    except BaseException as error:  # a panic of a Rust library is no Exception
+        yield {"error": "DOCUMENT_MALFORMED", "fault": fault_of(error)}
+
+
+def fault_of(error: BaseException) -> str:
+    """The kind of a fault and the innermost line of ours that it came from: enough to report it, and nothing of its
+    message, which may quote the file.
+    """
+    place = "unknown"
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        module = frame.f_globals.get("__name__", "")
+        if module.startswith(_OURS):
+            place = f"{module}:{line}"
+    return f"{type(error).__name__} at {place}"
 
 
 def _parsed(request: dict[str, Any], registry: Registry, limits: Limits) -> Iterator[dict[str, Any]]:
