@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import socket
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,9 +22,6 @@ from mcp_knowledge.settings import Settings
 
 GRACEFUL_SHUTDOWN_S = 7  # for requests under way, while the worker ends too; all within 10 seconds
 _BACKLOG = 1024
-# How long a thread that computes (chunking a large file) may keep the others from running. With Python's 5 ms a search
-# during that took twice as long as in quiet, with 1 ms 1.6 times, with 0.2 ms 1.2; chunking got no slower.
-_SWITCH_INTERVAL_S = 0.0005
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +100,6 @@ class _Server(uvicorn.Server):
 
 def serve(app: FastAPI, settings: Settings, announce: Callable[[str], None]) -> None:
     """Serve until SIGTERM or SIGINT; `announce` gets the address once requests are answered. Raises StartupError."""
-    sys.setswitchinterval(_SWITCH_INTERVAL_S)
     with server_lock(settings.data_dir), bind(settings.host, settings.port) as listener:
         port = listener.getsockname()[1]
         url = f"http://{f'[{settings.host}]' if ':' in settings.host else settings.host}:{port}"
