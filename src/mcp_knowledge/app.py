@@ -94,7 +94,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         intake, collections = Intake(library, archives), Collections(store)
         formats = Formats(intake.accepted_extensions, mime_type_of)
         folder_store = SqliteFolderStore(database)
-        folders = FolderScanner(folder_store, library, intake, blobs, events, settings, NotifiedFolder)
+        folders = FolderScanner(folder_store, library, archives, intake, blobs, events, settings, NotifiedFolder)
         yield Services(
             settings=settings,
             cursors=cursors,

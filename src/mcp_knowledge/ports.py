@@ -523,8 +523,8 @@ class ArchiveStore(Protocol):
         """Hold the lease for another `lease_ms` from now."""
         ...
 
-    async def release(self, held: ArchiveImport, after_ms: int = 0) -> bool:
-        """Hand a claimed import back; it is due in `after_ms`."""
+    async def release(self, held: ArchiveImport, after_ms: int = 0, error: str | None = None) -> bool:
+        """Hand a claimed import back; it is due in `after_ms`. The error (`CODE: message`) is shown until then."""
         ...
 
     async def set_file_count(self, held: ArchiveImport, count: int) -> bool:
@@ -658,6 +658,10 @@ class FolderStore(Protocol):
 
         Raises DOCUMENT_NOT_FOUND.
         """
+        ...
+
+    async def add_archive(self, new: NewArchive, file: FolderFile) -> ArchiveImport:
+        """As `ArchiveStore.create`, and remember the file."""
         ...
 
     async def move(self, former: FolderFile, file: FolderFile, filename: str) -> Document | None:

@@ -72,6 +72,19 @@ async def test_a_file_with_the_bytes_of_a_document_is_its_duplicate(backend: Bac
     assert len(await backend.folder.same_bytes(file.sha256 or "", 1)) == 1
 
 
+async def test_an_archive_and_its_file_are_written_together(backend: Backend) -> None:
+    def new(archive_id: str) -> NewArchive:
+        return NewArchive(archive_id, "box.zip", 1, "00" * 32, f"archives/{archive_id}", source_path="box.zip")
+
+    file = folder_file("box.zip", "zip", outcome="archive")
+    queued = await backend.folder.add_archive(new("arc_1"), file)
+    assert queued.state == "queued" and queued == await backend.archives.get("arc_1")
+    assert (await file_at(backend, "box.zip")).archive_id == "arc_1"
+    with pytest.raises(ValueError, match="hex"):
+        await backend.folder.add_archive(new("arc_2"), replace(file, sha256="no digest"))
+    assert await backend.archives.get("arc_2") is None
+
+
 async def test_a_duplicate_is_stale_once_its_document_gets_other_bytes(backend: Backend) -> None:
     document = await add(backend, "a.txt", "alpha")
     await backend.folder.add_document(new_document("alpha"), folder_file("b.txt", "alpha"))

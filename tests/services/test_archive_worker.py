@@ -181,17 +181,40 @@ async def test_a_fault_of_ours_is_tried_again_and_nothing_is_doubled(
     await bench.assert_imported_once(archive_id)
 
 
-async def test_an_archive_that_never_comes_through_fails_in_the_end(bench: ImportBench) -> None:
+async def test_an_archive_is_kept_and_tried_again_however_often_we_have_failed(
+    bench: ImportBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     archive_id = await bench.receive()
-    for _ in range(50):
-        held = await bench.store.claim(GONE_PROCESS, 1)
-        assert held is not None
-        assert await bench.store.release(held)
+    for _ in range(60):
+        held = await bench.store.claim("another-host:1", 1)
+        assert held is not None and await bench.store.release(held)
+    bench.reader.faults = [OSError("the disk is gone")]
+
+    async def waits_with_a_reason() -> bool:
+        item = await bench.archives.get(archive_id)
+        return item.state == "queued" and item.error is not None and item.error.startswith("INGESTION_FAILED: ")
+
     async with bench.working():
+        await until(waits_with_a_reason)
+        assert f"archives/{archive_id}" in await bench.bench.keys()
+        for module in (archive_rows, archives):
+            monkeypatch.setattr(module, "now_ms", lambda: now_ms() + 3_600_000)
         await until(lambda: bench.has_ended(archive_id))
+    assert (await bench.assert_imported_once(archive_id)).error is None
+
+
+async def test_an_archive_that_kills_its_process_every_time_lets_it_live_for_a_while(bench: ImportBench) -> None:
+    archive_id = await bench.receive()
+    for _ in range(49):
+        held = await bench.store.claim(GONE_PROCESS, 1)
+        assert held is not None and await bench.store.release(held)
+    assert await bench.store.claim(GONE_PROCESS, 3_600_000) is not None
+    async with bench.working():
+        later = await bench.receive()
+        await until(lambda: bench.has_ended(later))
     item = await bench.archives.get(archive_id)
-    assert item.state == "failed" and item.error is not None and item.error.startswith("INGESTION_FAILED: ")
-    assert await bench.bench.keys() == []
+    assert (item.state, item.attempt) == ("queued", 50)
+    assert f"archives/{archive_id}" in await bench.bench.keys()
 
 
 async def test_a_worker_that_lost_its_import_writes_nothing_more(bench: ImportBench) -> None:

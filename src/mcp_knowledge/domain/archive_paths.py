@@ -36,7 +36,7 @@ def entry_path(name: str) -> str:
     if not segments:
         raise UnsafePathError("The path is empty.")
     if len(segments) > MAX_PATH_SEGMENTS:
-        raise UnsafePathError(f"The path has more than {MAX_PATH_SEGMENTS} folders.")
+        raise UnsafePathError(f"The path has more than {MAX_PATH_SEGMENTS} parts.")
     return "/".join(segments)
 
 

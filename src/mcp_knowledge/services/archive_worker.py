@@ -9,15 +9,15 @@ from mcp_knowledge.domain.documents import ArchiveImport
 from mcp_knowledge.errors import ERROR_CODES, KnowledgeError
 from mcp_knowledge.ports import ArchiveStore, BlobStore
 from mcp_knowledge.services.archive_import import ArchiveImporter, ImportLostError
-from mcp_knowledge.services.cleanup import worker_is_gone
+from mcp_knowledge.services.cleanup import MAX_QUICK_CLAIMS, worker_is_gone
 from mcp_knowledge.services.events import Events
 
 log = logging.getLogger(__name__)
 
 _POLL_S = 1.0  # another process may have queued an archive
 _RECOVER_S = 30.0
-_RETRY_AFTER_MS = (2_000, 10_000, 60_000, 300_000)
-_MAX_ATTEMPTS = 50  # claims, those by killed processes included: an archive that kills its worker must end
+_RETRY_AFTER_MS = (2_000, 10_000, 60_000, 300_000, 3_600_000)  # for ever: an archive is not lost through our fault
+OUR_FAULT = f"INGESTION_FAILED: {ERROR_CODES['INGESTION_FAILED'].message}"
 _ARCHIVE_FAULTS = frozenset({"ARCHIVE_TOO_LARGE", "ARCHIVE_MALFORMED", "ARCHIVE_ENCRYPTED"})
 
 
@@ -85,7 +85,9 @@ class ArchiveWorker:
         """Queue the imports of killed processes again, so that nobody waits for their leases."""
         for item in await self._store.unfinished():
             if item.state == "extracting" and item.worker and worker_is_gone(item.worker, self._name):
-                await self._store.release(item)
+                # One that kills its process every time must let it live for a while.
+                wait_ms = 0 if item.attempt < MAX_QUICK_CLAIMS else _RETRY_AFTER_MS[-1]
+                await self._store.release(item, wait_ms, OUR_FAULT if wait_ms else None)
 
     async def _import_next(self) -> bool:
         held = await self._store.claim(self._name, self._lease_ms)
@@ -107,9 +109,7 @@ class ArchiveWorker:
 
     async def _import(self, held: ArchiveImport) -> None:
         try:
-            if held.attempt > _MAX_ATTEMPTS:
-                await self._finish(held, _failed_on_our_side())
-            elif await self._importer.run(held, lambda: self._stopping):
+            if await self._importer.run(held, lambda: self._stopping):
                 await self._finish(held, None)
             else:
                 await self._store.release(held)
@@ -136,8 +136,4 @@ class ArchiveWorker:
         if await self._store.get(held.id) is None:
             return  # purged meanwhile
         log.error("The import of archive %s failed and is tried again", held.id, exc_info=error)
-        await self._store.release(held, _RETRY_AFTER_MS[min(held.attempt, len(_RETRY_AFTER_MS)) - 1])
-
-
-def _failed_on_our_side() -> str:
-    return f"INGESTION_FAILED: {ERROR_CODES['INGESTION_FAILED'].message}"
+        await self._store.release(held, _RETRY_AFTER_MS[min(held.attempt, len(_RETRY_AFTER_MS)) - 1], OUR_FAULT)

@@ -50,13 +50,33 @@ class Archives:
         Raises:
             KnowledgeError: COLLECTION_NOT_FOUND.
         """
+        new = await self.keep(file, collection_id, metadata, source_path, source_url)
+        try:
+            queued = await self._store.create(new)
+        except KnowledgeError:
+            await self._blobs.delete(new.blob_key)
+            raise
+        self.announce(queued)
+        return ArchiveReceipt(queued.id, queued.state)
+
+    async def keep(
+        self,
+        file: StoredUpload,
+        collection_id: str | None = None,
+        metadata: Metadata | None = None,
+        source_path: str | None = None,
+        source_url: str | None = None,
+    ) -> NewArchive:
+        """Make a received archive durable; what is then to be written to the store. The temporary file is gone
+        afterwards, whatever happens.
+        """
         archive_id = new_id("arc")
         blob_key = f"archives/{archive_id}"
         try:
             await self._blobs.put_file(blob_key, file.path)
         finally:
             file.path.unlink(missing_ok=True)
-        new = NewArchive(
+        return NewArchive(
             id=archive_id,
             original_filename=safe_name(file.filename),
             size_bytes=file.size_bytes,
@@ -67,14 +87,11 @@ class Archives:
             source_path=source_path,
             source_url=source_url,
         )
-        try:
-            queued = await self._store.create(new)
-        except KnowledgeError:
-            await self._blobs.delete(blob_key)
-            raise
+
+    def announce(self, queued: ArchiveImport) -> None:
+        """Tell readers and the importer of an archive that was queued."""
         self._events.publish("archive", queued)
         self._wake()
-        return ArchiveReceipt(queued.id, queued.state)
 
     async def get(self, archive_id: str) -> ArchiveImport:
         """Raises ARCHIVE_NOT_FOUND."""

@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 ORPHAN_AGE_MS = 15 * 60 * 1000
 # A job whose worker was killed runs again at once, without using up an attempt; but one that kills its worker every
 # time must end. After so many claims a job waits for its lease to run out, which counts as an attempt.
-_MAX_QUICK_CLAIMS = 50
+MAX_QUICK_CLAIMS = 50
 _PAGE = 100
 
 
@@ -46,7 +46,7 @@ async def release_abandoned_jobs(queue: JobQueue, own_name: str, own_jobs: Conta
     """
     released = 0
     for job in await queue.list(_PAGE, status="running"):
-        if job.worker is None or (job.id, job.attempt) in own_jobs or job.attempt >= _MAX_QUICK_CLAIMS:
+        if job.worker is None or (job.id, job.attempt) in own_jobs or job.attempt >= MAX_QUICK_CLAIMS:
             continue
         if worker_is_gone(job.worker, own_name) and await queue.release(job):
             released += 1

@@ -13,7 +13,7 @@ from mcp_knowledge.domain.folder import FileOutcome, FolderFile, ScanCounts
 from mcp_knowledge.domain.manifest import Manifest
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.ports import BlobStore, FolderStore
-from mcp_knowledge.services.archives import ArchiveReceipt
+from mcp_knowledge.services.archives import Archives
 from mcp_knowledge.services.folder_files import FileChangedError, copy_file, filename_of, is_gone
 from mcp_knowledge.services.folder_walk import FoundFile, Walk
 from mcp_knowledge.services.intake import Intake
@@ -52,6 +52,7 @@ class Tools:
 
     folder: FolderStore
     library: Library
+    archives: Archives
     intake: Intake
     blobs: BlobStore
     changed: Callable[[Document], None]
@@ -237,10 +238,9 @@ class Scan:
             raise
 
     async def _add_archive(self, upload: StoredUpload, file: FolderFile) -> None:
-        receipt = await self._tools.intake.add(upload, source_path=file.path)
-        assert isinstance(receipt, ArchiveReceipt)
-        # Killed before this is written, the next scan imports it once more, and finds every document there already.
-        await self._folder.write([replace(file, archive_id=receipt.archive_id)])
+        new = await self._tools.archives.keep(upload, source_path=file.path)
+        queued = await self._written_with(new.blob_key, self._folder.add_archive(new, file))
+        self._tools.archives.announce(queued)
         self.counts.queued += 1
 
     # Files that were moved

@@ -15,6 +15,7 @@ from mcp_knowledge.domain.documents import now_ms
 from mcp_knowledge.domain.folder import PASSED_OVER, FileOutcome, FolderFile, ScanCounts, ScanStatus
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.ports import BlobStore, FolderStore
+from mcp_knowledge.services.archives import Archives
 from mcp_knowledge.services.events import Events
 from mcp_knowledge.services.folder_following import FolderFollower, WatchFolder
 from mcp_knowledge.services.folder_prune import Pruned, find_gone, remove_orphaned, settle_gone
@@ -44,6 +45,7 @@ class FolderScanner:
         self,
         folder: FolderStore,
         library: Library,
+        archives: Archives,
         intake: Intake,
         blobs: BlobStore,
         events: Events,
@@ -58,6 +60,7 @@ class FolderScanner:
         self._tools = Tools(
             folder=folder,
             library=library,
+            archives=archives,
             intake=intake,
             blobs=blobs,
             changed=lambda document: events.publish("document", document),

@@ -106,7 +106,7 @@ def claim(connection: Connection, worker: str, lease_ms: int) -> ArchiveImport |
         return None
     row = first_row(
         connection,
-        """UPDATE archives SET state = 'extracting', attempt = attempt + 1, worker = ?, visible_at_ms = ?,
+        """UPDATE archives SET state = 'extracting', attempt = attempt + 1, worker = ?, visible_at_ms = ?, error = NULL,
                started_at_ms = coalesce(started_at_ms, ?) WHERE archive_no = ? RETURNING id""",
         (worker, now + lease_ms, now, row[0]),
     )

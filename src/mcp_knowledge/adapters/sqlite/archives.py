@@ -45,10 +45,10 @@ class SqliteArchiveStore:
         """Hold the lease from now on."""
         return await self._write(lambda c: rows.change_held(c, held, "visible_at_ms = ?", now_ms() + lease_ms))
 
-    async def release(self, held: ArchiveImport, after_ms: int = 0) -> bool:
+    async def release(self, held: ArchiveImport, after_ms: int = 0, error: str | None = None) -> bool:
         """Hand it back."""
-        change = "state = 'queued', worker = NULL, visible_at_ms = ?"
-        return await self._write(lambda c: rows.change_held(c, held, change, now_ms() + after_ms))
+        change = "state = 'queued', worker = NULL, visible_at_ms = ?, error = ?"
+        return await self._write(lambda c: rows.change_held(c, held, change, now_ms() + after_ms, error))
 
     async def set_file_count(self, held: ArchiveImport, count: int) -> bool:
         """State how many files it has."""

@@ -5,9 +5,9 @@ from typing import Any
 
 from mcp_knowledge.adapters.sqlite import folder_rows as rows
 from mcp_knowledge.adapters.sqlite.connection import Database
-from mcp_knowledge.domain.documents import Document
+from mcp_knowledge.domain.documents import ArchiveImport, Document
 from mcp_knowledge.domain.folder import PASSED_OVER, FileOutcome, FolderFile
-from mcp_knowledge.ports import NewDocument, NewRevision
+from mcp_knowledge.ports import NewArchive, NewDocument, NewRevision
 
 
 class SqliteFolderStore:
@@ -59,6 +59,10 @@ class SqliteFolderStore:
     ) -> tuple[Document, int]:
         """A revision and its file."""
         return await self._write(lambda c: rows.add_revision(c, new, file, former_path))
+
+    async def add_archive(self, new: NewArchive, file: FolderFile) -> ArchiveImport:
+        """An import and its file."""
+        return await self._write(lambda c: rows.add_archive(c, new, file))
 
     async def move(self, former: FolderFile, file: FolderFile, filename: str) -> Document | None:
         """A new place."""

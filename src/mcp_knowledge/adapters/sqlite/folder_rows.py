@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mcp_knowledge.adapters.sqlite import documents, job_rows, lexicon, revisions
+from mcp_knowledge.adapters.sqlite import archive_rows, documents, job_rows, lexicon, revisions
 from mcp_knowledge.adapters.sqlite.drivers import Connection, Row
 from mcp_knowledge.adapters.sqlite.metadata import merged, write_metadata_values
 from mcp_knowledge.adapters.sqlite.sql import (
@@ -19,10 +19,10 @@ from mcp_knowledge.adapters.sqlite.sql import (
     set_meta,
     to_json,
 )
-from mcp_knowledge.domain.documents import Document, now_ms
+from mcp_knowledge.domain.documents import ArchiveImport, Document, now_ms
 from mcp_knowledge.domain.filenames import title_of
 from mcp_knowledge.domain.folder import PASSED_OVER, FileOutcome, FolderFile
-from mcp_knowledge.ports import NewDocument, NewRevision
+from mcp_knowledge.ports import NewArchive, NewDocument, NewRevision
 
 _SCAN = "folder_scan"  # where the meta table keeps the state of the scan
 _TWIN = "Another document has the same content."
@@ -166,6 +166,13 @@ def add_revision(
         connection.execute("UPDATE documents SET source_path = ? WHERE id = ?", (file.path, new.document_id))
     write(connection, [file])
     return documents.get_document(connection, new.document_id) or written[0], written[1]
+
+
+def add_archive(connection: Connection, new: NewArchive, file: FolderFile) -> ArchiveImport:
+    """Queue the import and write the file's row."""
+    queued = archive_rows.create(connection, new)
+    write(connection, [replace(file, archive_id=queued.id)])
+    return queued
 
 
 def move(connection: Connection, former: FolderFile, file: FolderFile, filename: str) -> Document | None:

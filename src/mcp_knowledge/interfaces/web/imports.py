@@ -28,7 +28,7 @@ def import_state(item: ArchiveImport) -> State:
     """How an import stands."""
     match item.state:
         case "queued":
-            return State("waiting", "Waiting")
+            return State("waiting", "Tried again soon" if item.error else "Waiting")
         case "extracting":
             return State("working", "Unpacking", item.examined, item.file_count)
         case "completed":
