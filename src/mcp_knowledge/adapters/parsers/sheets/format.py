@@ -5,6 +5,7 @@ gets a workbook that we write: one sheet, each different number once, at a place
 """
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from xml.sax.saxutils import quoteattr
 
@@ -36,6 +37,11 @@ _FIRST_OWN_FORMAT = 164  # numFmtId below are built in
 _COLUMNS = 50
 _BATCH = 10_000  # numbers a workbook: it bounds the memory
 _EDGE = '<c t="inlineStr"><is><t>x</t></is></c>'  # on both sides of each row, so that none is cropped
+# What a format code is made of, and any other character: programs show it though only quotes make it a literal.
+_CODE = re.compile(
+    r"(\"[^\"]*\"?|\\.|_.|\*.|\[[^\]]*\]|general|am/pm|e[+-]|[0-9#?.,%/+\-()$:@; ])|(.)", re.IGNORECASE | re.DOTALL
+)
+_PADDED_FRACTION = re.compile(r"(?<=\d)/ +(?=\d)")
 _DIGITS, _SMALLEST_PLAIN, _LAST_WHOLE = 10, 1e-4, 1e20
 
 Number = tuple[float, str]  # a value and its format code
@@ -103,12 +109,24 @@ def _shown_by_anydoc(numbers: Sequence[Number]) -> dict[Number, str]:
         texts = []
     if len(texts) != -(-len(numbers) // _COLUMNS) * _COLUMNS:  # it could not read a format: the bare numbers then
         return {number: _general(number[0]) for number in numbers}
-    return {number: " ".join(text.split()) for number, text in zip(numbers, texts, strict=False)}
+    return {number: _one_line(text) for number, text in zip(numbers, texts, strict=False)}
+
+
+def _one_line(text: str) -> str:
+    """Text without the blanks that line up numbers of a column."""
+    return _PADDED_FRACTION.sub("/", " ".join(text.split()))
+
+
+def _plain_code(code: str) -> str:
+    """A format code whose literals are all marked as such: anydoc reads no `0 €` or `#'##0`."""
+    return _CODE.sub(lambda match: match[1] or f"\\{match[2]}", code)
 
 
 def _parts(numbers: Sequence[Number], codes: Mapping[str, int]) -> dict[str, str]:
     ids = {code: _FIRST_OWN_FORMAT + index for code, index in codes.items()}
-    formats = "".join(f'<numFmt numFmtId="{number}" formatCode={quoteattr(code)}/>' for code, number in ids.items())
+    formats = "".join(
+        f'<numFmt numFmtId="{number}" formatCode={quoteattr(_plain_code(code))}/>' for code, number in ids.items()
+    )
     styles = "".join(f'<xf numFmtId="{number}" applyNumberFormat="1"/>' for number in ids.values())
     rows = []
     for start in range(0, len(numbers), _COLUMNS):
