@@ -108,7 +108,7 @@ def test_cover_and_contents_are_left_out_and_notes_are_kept() -> None:
     )
     blocks = blocks_of(data, "a.epub")
     assert [getattr(block, "text", None) or getattr(block, "alt", "") for block in blocks] == [
-        "Text1.",
+        "Text[1].",
         "A map",
         "The note.",
     ]

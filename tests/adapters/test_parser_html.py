@@ -66,7 +66,7 @@ def test_everything_a_page_has_becomes_its_block_and_boilerplate_goes() -> None:
         ("h2", "Lists"),
         ("list", "one", "two", "  nested", "three\nmore"),
         ("ordered", "first"),
-        ("list", "Mallard: A common duck", "Teal: Small: Shy"),
+        ("list", "Mallard: A common duck", "Teal: Small\nShy"),
         ("code", "python", "def f():\n    return 1"),
         ("quote", "Said one.\n\nSaid two.\n\nA farmer"),
         ("paragraph", "Sizes"),
@@ -98,7 +98,7 @@ def test_merged_cells_never_shift_their_neighbours() -> None:
 
 def test_code_inside_a_list_splits_it() -> None:
     html = "<ol><li>install<pre>make</pre></li><li>run</li></ol>"
-    assert shapes(html) == [("ordered", "install"), ("code", None, "make"), ("ordered", "run")]
+    assert shapes(html) == [("ordered", "install"), ("code", None, "make"), ("ordered", "2. run")]
 
 
 def test_a_page_of_navigation_is_about_its_navigation() -> None:
@@ -166,3 +166,52 @@ def test_texts_in_a_table_that_lays_out_the_page_are_paragraphs_of_their_own() -
         "One.",
         "Two.\nStill two.",
     ]
+
+
+def test_lists_say_their_numbers_where_positions_do_not_tell_them() -> None:
+    html = (
+        "<ol start=3><li>three<li>four<ol type=a><li>x<li>y</ol><li value=9>nine</ol>"
+        "<ul><li>one<ol><li>deep<ul><li>dot</ul></ol></ul><ol reversed><li>b<li>a</ol>"
+    )
+    assert shapes(html) == [
+        ("ordered", "3. three", "4. four", "  a. x", "  b. y", "9. nine"),
+        ("list", "one", "  1. deep", "    - dot"),
+        ("ordered", "2. b", "1. a"),
+    ]
+
+
+def test_check_boxes_tell_what_is_done() -> None:
+    html = "<ul><li><input type=checkbox checked> done<li><label><input type=checkbox> open</label></ul>"
+    assert shapes(html) == [("list", "[x] done", "[ ] open")]
+
+
+def test_a_heading_that_opens_with_a_button_is_read() -> None:
+    assert shapes("<h2><button>How so?</button></h2><p>So.</p><button>Send</button>") == [
+        ("h2", "How so?"),
+        ("paragraph", "So."),
+    ]
+
+
+def test_links_to_notes_are_no_part_of_words_and_links_back_are_left_out() -> None:
+    html = """<p>Word<sup><a href="#n1">1</a></sup>, word<a href="#n2" role="doc-noteref"><sup>2</sup></a> and
+    10<sup>2</sup>.</p><ol><li id=n1>First. <a href="#r1">↩</a></li></ol>"""
+    assert shapes(html) == [("paragraph", "Word[1], word[2] and 102."), ("ordered", "First.")]
+
+
+def test_what_the_pages_own_style_sheet_hides_is_left_out_unless_it_can_open() -> None:
+    html = """<style>.gone, #off { color: red; display: none } .tab{display:none} .tab.on{display:block}
+    .menu{display:none} @media print { .screen { display: none } }</style><script>open(".menu")</script>
+    <p class="a gone">no</p><p id=off>no</p><p class=tab>tab</p><p class=menu>menu</p><p class=screen>screen</p>"""
+    assert shapes(html) == [("paragraph", "tab"), ("paragraph", "menu"), ("paragraph", "screen")]
+    assert shapes("<style>.all{display:none}</style><p class=all>All there is</p>") == [("paragraph", "All there is")]
+
+
+def test_the_header_of_a_text_without_main_part_is_kept_whole() -> None:
+    html = "<header><h1>Report</h1><p>By Ada</p><p>An abstract.</p></header><h2>One</h2><p>Text</p>"
+    assert shapes(html) == [("h1", "Report"), ("paragraph", "By Ada"), ("paragraph", "An abstract."), ("h2", "One"),
+                            ("paragraph", "Text")]  # fmt: skip
+
+
+def test_soft_hyphens_go_and_pictures_of_formulas_stay_in_their_sentence() -> None:
+    html = '<p>Kaf&shy;fee, <img class="mwe-math-fallback-image-inline" alt="E=mc^2"> holds.</p>'
+    assert shapes(html) == [("paragraph", "Kaffee, E=mc^2 holds.")]

@@ -13,6 +13,7 @@ from mcp_knowledge.adapters.parsers.encodings import Decoded, decode
 from mcp_knowledge.adapters.parsers.html_walk import walk
 from mcp_knowledge.adapters.parsers.properties import good_title
 from mcp_knowledge.adapters.parsers.source import Source
+from mcp_knowledge.adapters.parsers.stylesheets import hidden_names
 from mcp_knowledge.domain.blocks import Block, Heading, Image, NormalizedDocument, SourceLocation
 from mcp_knowledge.errors import KnowledgeError
 
@@ -62,8 +63,11 @@ def decoded_page(data: bytes) -> Decoded:
 
 def fragment_blocks(markup: str, location: SourceLocation) -> list[Block]:
     """The blocks of a piece of HTML inside another document, all at this location."""
-    body = _tree(markup).body
-    return [replace(block, location=location) for block in walk(body, keep_boilerplate=True)] if body else []
+    tree = _tree(markup)
+    if tree.body is None:
+        return []
+    blocks = walk(tree.body, keep_boilerplate=True, hidden=hidden_names(tree))
+    return [replace(block, location=location) for block in blocks]
 
 
 def _tree(text: str) -> LexborHTMLParser:
@@ -92,10 +96,13 @@ def _page_blocks(tree: LexborHTMLParser) -> list[Block]:
     body = tree.body or tree.root
     if body is None:
         return []
-    blocks = walk(body)
+    hidden = hidden_names(tree)
+    blocks = walk(body, hidden=hidden)
     if any(not isinstance(block, Heading | Image) for block in blocks):
         return blocks
-    return walk(body, keep_boilerplate=True) or blocks  # a page that is all navigation is about its navigation
+    return (
+        walk(body, keep_boilerplate=True, hidden=hidden) or walk(body, keep_boilerplate=True) or blocks
+    )  # a page that is all navigation is about its navigation
 
 
 def _properties(tree: LexborHTMLParser) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import re
 from selectolax.lexbor import LexborNode
 
 from mcp_knowledge.adapters.parsers.sinks import ListSink, QuoteSink, Sink, TableSink
+from mcp_knowledge.adapters.parsers.stylesheets import NOTHING_HIDDEN, Hidden
 from mcp_knowledge.domain.blocks import Block, Code, Heading, Image
 
 _NEVER_CONTENT = frozenset({
@@ -19,7 +20,8 @@ _BOILERPLATE_ROLES = frozenset(
 _BOILERPLATE_NAMES = frozenset({
     "navbar", "breadcrumb", "breadcrumbs", "sidebar", "sphinxsidebar", "site-nav", "site-navigation", "main-menu",
     "skip-link", "mw-jump-link", "interlanguage-link", "skip-links", "skip-to-content", "headerlink",
-    "anchorjs-link", "mw-editsection", "pagination",
+    "anchorjs-link", "mw-editsection", "pagination", "toc", "table-of-contents", "mw-cite-backlink",
+    "catlinks", "printfooter", "navbox",
 })  # fmt: skip
 _COOKIE_BANNER = re.compile(
     r"cookie[-_]?(?:banner|consent|notice|notification|bar|popup|overlay|law|message|dialog|policy-banner)|gdpr[-_]?(?:banner|consent)?$"
@@ -38,14 +40,21 @@ _INLINE = frozenset({
 _LISTS = frozenset(["ul", "ol", "menu", "dir", "dl"])
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _BLANKS = re.compile(r"[ \t\n\r\f]+")
-_LANGUAGE = re.compile(r"(?:^|\s)(?:language-|lang-|highlight-source-|highlight-|brush:\s*)([\w+#.-]+)")
+_LANGUAGE = re.compile(
+    r"(?:^|\s)(?:language-|lang-|highlight-source-|highlight-|brush:\s*|sourceCode\s+(?:numberSource\s+)?)([\w+#.-]+)"
+)
 _FILE_NAME = re.compile(r"\S+\.(?:png|jpe?g|gif|svg|webp|bmp|tiff?)", re.IGNORECASE)  # says nothing about a picture
+_NOTE_LABEL = re.compile(r"\w{1,3}|[*†‡§¶]{1,3}")
+_BACK_TO_TEXT = re.compile(r"[↩⏎↵↑⤴^\ufe0e\s]+")
+_FORMULA = re.compile(r"math|latex", re.IGNORECASE)  # in the class of a picture: its text belongs into the sentence
+_LIST_STYLES = {"a": "lower_alpha", "A": "upper_alpha", "i": "lower_roman", "I": "upper_roman"}
+_MAX_HEADER_LINKS = 2  # in the header of an article; that of a site has a menu
 _MAX_SPAN = 1_000  # HTML Standard, "algorithm for processing rows": colspan is clamped to this
 
 
-def walk(root: LexborNode, keep_boilerplate: bool = False) -> list[Block]:
+def walk(root: LexborNode, keep_boilerplate: bool = False, hidden: Hidden = NOTHING_HIDDEN) -> list[Block]:
     """The blocks below a node."""
-    walker = _Walker(keep_boilerplate)
+    walker = _Walker(keep_boilerplate, hidden, has_main=root.css_first("main, article, [role=main]") is not None)
     node: LexborNode | None = root.first_child
     path: list[LexborNode] = []
     while node is not None:
@@ -69,8 +78,10 @@ def walk(root: LexborNode, keep_boilerplate: bool = False) -> list[Block]:
 class _Walker:
     """The state of a walk: open containers, and the inline text that is being collected."""
 
-    def __init__(self, keep_boilerplate: bool) -> None:
+    def __init__(self, keep_boilerplate: bool, hidden: Hidden, has_main: bool) -> None:
         self._keep_boilerplate = keep_boilerplate
+        self._has_main = has_main
+        self._hidden = hidden
         self._page = Sink()
         self._sinks: list[Sink] = [self._page]
         self._parts: list[str] = []
@@ -97,7 +108,14 @@ class _Walker:
     def enter(self, node: LexborNode) -> bool:
         """An element begins. False when nothing in it is content."""
         tag = node.tag or ""
-        if tag in _NEVER_CONTENT or self._is_left_out(node, tag):
+        if tag in _NEVER_CONTENT and not (tag == "button" and self._heading_depth):
+            if tag == "input" and isinstance(self._sinks[-1], ListSink | TableSink):
+                self._parts.append(_check_box(node))
+            return False
+        if self._is_left_out(node, tag):
+            return False
+        if (label := _note_label(node, tag)) is not None:
+            self._parts.append(label)
             return False
         if self._pre is not None:
             self._pre_depth += 1
@@ -109,7 +127,9 @@ class _Walker:
             self._parts.append("\n")
         elif tag == "img":
             alt = _BLANKS.sub(" ", node.attributes.get("alt") or "").strip()
-            if alt and not self._only_headings and not _FILE_NAME.fullmatch(alt):
+            if alt and _FORMULA.search(node.attributes.get("class") or ""):
+                self._parts.append(alt)
+            elif alt and not self._only_headings and not _FILE_NAME.fullmatch(alt):
                 self._images.append(alt)
         elif tag not in _INLINE:
             self._enter_block(node, tag)
@@ -132,7 +152,7 @@ class _Walker:
             if self._heading_depth == 0:
                 self._flush_heading(_HEADINGS[tag])
         else:
-            self._leave_block(tag)
+            self._leave_block(node, tag)
 
     def _enter_block(self, node: LexborNode, tag: str) -> None:
         if self._heading_depth or tag in _HEADINGS:
@@ -153,9 +173,9 @@ class _Walker:
             case "table":
                 self._sinks.append(TableSink(attributes.get("role") in ("presentation", "none")))
             case "li" | "dt" if isinstance(sink, ListSink):
-                sink.begin_item()
+                sink.begin_item(_number(attributes.get("value")))
             case "dd" if isinstance(sink, ListSink):
-                sink.continue_item(": ")
+                sink.begin_definition()
             case "tr" if isinstance(sink, TableSink):
                 sink.begin_row()
             case "thead" | "tbody" | "tfoot" if isinstance(sink, TableSink):
@@ -163,13 +183,13 @@ class _Walker:
             case "td" | "th" if isinstance(sink, TableSink):
                 sink.begin_cell(tag == "th", _span(attributes.get("colspan")), _span(attributes.get("rowspan")))
             case _ if tag in _LISTS:
-                self._sinks.append(ListSink(tag == "ol"))
-            case "header" | "footer":
-                self._only_headings += self._is_page_header(tag)
+                self._sinks.append(_list_sink(node, tag))
+            case "header":
+                self._only_headings += self._is_page_header(node)
         if tag in ("main", "article", "blockquote", "figure"):
             self._article_depth += 1
 
-    def _leave_block(self, tag: str) -> None:
+    def _leave_block(self, node: LexborNode, tag: str) -> None:
         if self._heading_depth:
             self._parts.append(" ")
             return
@@ -179,12 +199,15 @@ class _Walker:
             for block in blocks:
                 self._sinks[-1].add_block(block)
         elif tag == "header":
-            self._only_headings -= self._is_page_header(tag)
+            self._only_headings -= self._is_page_header(node)
         if tag in ("main", "article", "blockquote", "figure"):
             self._article_depth -= 1
 
-    def _is_page_header(self, tag: str) -> bool:
-        return tag == "header" and not self._keep_boilerplate and self._article_depth == 0
+    def _is_page_header(self, node: LexborNode) -> bool:
+        """Whether a header is the site's and not that of the text, which has the title and hardly a link."""
+        if self._keep_boilerplate or self._article_depth:
+            return False
+        return self._has_main or node.css_first("h1") is None or len(node.css("a[href]")) > _MAX_HEADER_LINKS
 
     def _is_left_out(self, node: LexborNode, tag: str) -> bool:
         attributes = node.attributes
@@ -192,11 +215,12 @@ class _Walker:
             return False
         if attributes.get("hidden", "until-found") != "until-found" or attributes.get("aria-hidden") == "true":
             return True
-        if _HIDDEN_STYLE.search(attributes.get("style") or ""):
+        classes = (attributes.get("class") or "").split()
+        if _HIDDEN_STYLE.search(attributes.get("style") or "") or self._is_hidden(attributes.get("id"), classes):
             return True
         if self._keep_boilerplate:
             return False
-        names = f"{attributes.get('id') or ''} {attributes.get('class') or ''}".split()
+        names = [*(attributes.get("id") or "").split(), *classes]
         if tag not in ("html", "body", "main", "article") and any(map(_COOKIE_BANNER.search, names)):
             return True
         role = attributes.get("role") or ""
@@ -207,6 +231,9 @@ class _Walker:
         if tag == "nav" or role in _BOILERPLATE_ROLES:
             return True
         return not _BOILERPLATE_NAMES.isdisjoint(names) and node.css_first("h1, main, article") is None
+
+    def _is_hidden(self, identity: str | None, classes: list[str]) -> bool:
+        return identity in self._hidden.ids or not self._hidden.classes.isdisjoint(classes)
 
     def _in_quote(self) -> bool:
         return any(isinstance(sink, QuoteSink) for sink in self._sinks)
@@ -227,7 +254,7 @@ class _Walker:
             self._sinks[-1].add_block(Heading(level, " ".join(text.split())))
 
     def _take(self) -> str:
-        text = "".join(self._parts).replace("\xa0", " ")
+        text = "".join(self._parts).replace("\xa0", " ").replace("\xad", "")
         self._parts = []
         lines = [" ".join(line.split()) for line in text.split("\n")]
         return "\n".join(lines).strip()
@@ -236,6 +263,43 @@ class _Walker:
 def _language(node: LexborNode | None) -> str | None:
     match = _LANGUAGE.search((node.attributes.get("class") or "") if node is not None else "")
     return match[1] if match and match[1] not in ("default", "none", "text") else None
+
+
+def _check_box(node: LexborNode) -> str:
+    attributes = node.attributes
+    if (attributes.get("type") or "").lower() != "checkbox":
+        return ""
+    return "[x] " if "checked" in attributes else "[ ] "
+
+
+def _note_label(node: LexborNode, tag: str) -> str | None:
+    """What stands for a link to a note (`[1]`, or it would be read as part of the word) or back from one (nothing)."""
+    if tag not in ("a", "sup"):
+        return None
+    link = node if tag == "a" else node.css_first("a") or node.parent
+    if link is None or link.tag != "a" or "#" not in (link.attributes.get("href") or ""):
+        return None
+    text = node.text().strip()
+    attributes = link.attributes
+    role = f"{attributes.get('role') or ''} {attributes.get('epub:type') or ''}"
+    if "backlink" in role or (text and _BACK_TO_TEXT.fullmatch(text)):
+        return ""
+    if (tag == "sup" or "noteref" in role) and _NOTE_LABEL.fullmatch(text):
+        return f"[{text}]"
+    return None
+
+
+def _list_sink(node: LexborNode, tag: str) -> ListSink:
+    attributes = node.attributes
+    start, step = _number(attributes.get("start")), 1
+    if "reversed" in attributes:
+        start, step = start or sum(child.tag == "li" for child in node.iter()), -1
+    style = _LIST_STYLES.get(attributes.get("type") or "", "decimal")
+    return ListSink(tag == "ol", 1 if start is None else start, step, style)
+
+
+def _number(value: str | None) -> int | None:
+    return int(value) if value and re.fullmatch(r"[0-9]{1,6}", value.strip()) else None
 
 
 def _span(value: str | None) -> int:

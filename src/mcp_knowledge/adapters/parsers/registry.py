@@ -125,7 +125,7 @@ REGISTRY = Registry(
         Format("markdown", "1", f"{_HERE}.markdown", {"md": "text/markdown", "markdown": "text/markdown"}),
         Format("text", "1", f"{_HERE}.text", {"txt": "text/plain", "log": "text/plain", "rst": "text/x-rst"}),
         Format(
-            "html", "1", f"{_HERE}.html", {"html": "text/html", "htm": "text/html", "xhtml": "application/xhtml+xml"}
+            "html", "2", f"{_HERE}.html", {"html": "text/html", "htm": "text/html", "xhtml": "application/xhtml+xml"}
         ),
         Format("csv", "2", f"{_HERE}.delimited", {"csv": "text/csv", "tsv": "text/tab-separated-values"}),
         Format("epub", "1", f"{_HERE}.epub", {"epub": "application/epub+zip"}, binary=True),

@@ -3,7 +3,18 @@
 import re
 
 from mcp_knowledge.adapters.parsers.grids import Span, span_grid
-from mcp_knowledge.domain.blocks import Block, Code, Heading, Image, ListBlock, Paragraph, Quote, Table
+from mcp_knowledge.adapters.parsers.list_markers import nested_items, numeral
+from mcp_knowledge.domain.blocks import (
+    Block,
+    Code,
+    Heading,
+    Image,
+    ListBlock,
+    Paragraph,
+    Quote,
+    Table,
+    has_own_marker,
+)
 
 _LAYOUT_CELL_CHARS = 1_500
 
@@ -40,24 +51,32 @@ class QuoteSink(Sink):
 class ListSink(Sink):
     """A list: nested lists are indented items; code, tables and quotes split it."""
 
-    def __init__(self, ordered: bool) -> None:
+    def __init__(self, ordered: bool, start: int = 1, step: int = 1, style: str = "decimal") -> None:
         super().__init__()
         self._ordered = ordered
+        self._style = style
+        self._step = step
+        self._number = start - step  # of the last item
+        self._position = 0  # of the last item in this part of the list
         self._items: list[str] = []
+        self._is_defined = False
         self._joint: str | None = None  # how the next text joins the last item; None: it begins an item
 
-    def begin_item(self) -> None:
-        """The next text is a new item's."""
-        self._joint = None
+    def begin_item(self, number: int | None = None) -> None:
+        """The next text is a new item's; `number` is what the item states as its own."""
+        self._joint, self._is_defined = None, False
+        self._number = self._number + self._step if number is None else number
 
-    def continue_item(self, joint: str) -> None:
-        """The next text belongs to the last item, after `joint`."""
-        self._joint = joint if self._items else None
+    def begin_definition(self) -> None:
+        """The next text says what the last item means: on its line, or on the next one if something stands there."""
+        if self._items:
+            self._joint = "\n" if self._is_defined else ": "
+            self._is_defined = True
 
     def add_text(self, text: str) -> None:
         """An item's text, or more of it."""
         if self._joint is None:
-            self._items.append(text)
+            self._items.append(self._marker(text) + text)
         else:
             self._items[-1] += self._joint + text
         self._joint = "\n"
@@ -66,7 +85,7 @@ class ListSink(Sink):
         """A nested list goes in, a picture counts as text, everything else splits the list."""
         match block:
             case ListBlock():
-                self._items.extend("  " + item.replace("\n", "\n  ") for item in block.items)
+                self._items.extend(nested_items(block, self._ordered))
                 self._joint = None
             case Image():
                 self.add_text(block.alt)
@@ -79,10 +98,19 @@ class ListSink(Sink):
         self._end_part()
         return self.blocks
 
+    def _marker(self, text: str) -> str:
+        """An ordered item's number where its position does not tell it."""
+        self._position += 1
+        if not self._ordered or has_own_marker(text):
+            return ""
+        if self._style == "decimal" and self._number == self._position:
+            return ""
+        return f"{numeral(self._number, self._style)}. "
+
     def _end_part(self) -> None:
         if self._items:
             self.blocks.append(ListBlock(self._ordered, tuple(self._items)))
-        self._items, self._joint = [], None
+        self._items, self._joint, self._position = [], None, 0
 
 
 class TableSink(Sink):

@@ -137,7 +137,7 @@ class ProseReader:
         for child in node.children:
             name = child.name.lower()
             if name in DEFINITIONS or (name == "listitem" and node.name.lower() == "varlistentry"):
-                sink.continue_item(": ")
+                sink.begin_definition()
                 self._fill(sink, child)
             elif name in ITEMS:
                 sink.begin_item()

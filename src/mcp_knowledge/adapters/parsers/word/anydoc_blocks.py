@@ -10,9 +10,10 @@ from itertools import groupby
 import anydoc
 
 from mcp_knowledge.adapters.parsers.grids import Span, span_grid
+from mcp_knowledge.adapters.parsers.list_markers import nested_items
 from mcp_knowledge.adapters.parsers.sinks import merge_headers, plain_text
 from mcp_knowledge.adapters.parsers.word.implied_headings import BoldLine, with_implied_headings
-from mcp_knowledge.adapters.parsers.word.list_labels import item_labels, nested_items
+from mcp_knowledge.adapters.parsers.word.list_labels import item_labels
 from mcp_knowledge.adapters.parsers.word.symbols import readable_symbols
 from mcp_knowledge.domain.blocks import (
     Block,
