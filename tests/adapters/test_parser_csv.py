@@ -46,6 +46,55 @@ def test_quoted_cells_keep_delimiters_quotes_and_line_breaks() -> None:
     assert table.location.cell_range == "A2:B3"
 
 
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("1,20;3,4\n2,35;4,1\n", (("1,20", "3,4"), ("2,35", "4,1"))),
+        ('q,a\nhi,"say \\"yes\\", now"\nyo,no\n', (("hi", 'say "yes", now'), ("yo", "no"))),
+        ('C:\\x\\,y\n"D:\\","z"\n"E:\\","w"\n', (("D:\\", "z"), ("E:\\", "w"))),
+        ('who, city\nAnn, "Rome, IT"\nBob, Bern\n', (("Ann", "Rome, IT"), ("Bob", "Bern"))),
+        ('"sep=;"\nwho;price\nAnn;1,20\n', (("Ann", "1,20"),)),
+        ("a,b\n1,\x002\n3,4\n", (("1", "2"), ("3", "4"))),
+    ],
+)
+def test_cells_are_told_apart_however_they_are_written(text: str, rows: tuple[tuple[str, ...], ...]) -> None:
+    assert table_of(text).rows == rows
+
+
+@pytest.mark.parametrize(
+    ("head", "row", "names"),
+    [
+        ("Country,2019,2020,2021", "Chad,1,2,3", ("Country", "2019", "2020", "2021")),
+        ("State,Lat,1/22/20,1/23/20", "NY,41.5,0,1", ("State", "Lat", "1/22/20", "1/23/20")),
+        (",0,1", "0,5,6", ("", "0", "1")),
+        ('"x","y"', '"1",5,6\n"2",7,8', ("", "x", "y")),
+        ("city,2020", "Rome,2021", None),
+    ],
+)
+def test_years_and_numbers_may_name_columns(head: str, row: str, names: tuple[str, ...] | None) -> None:
+    assert table_of(f"{head}\n{row}\n").headers == names
+
+
+def test_lines_before_a_table_are_no_names_of_its_columns() -> None:
+    text = (
+        "Made 2023-01-05\nSource: ERP, module X\nDate,Account,Amount\n2023-01-01,Rent,100.00\n2023-01-02,Food,20.50\n"
+    )
+    *lines, table = blocks_of(text, "a.csv")
+    assert [source_text(text, line) for line in lines] == ["Made 2023-01-05", "Source: ERP, module X"]
+    assert [line.location.cell_range for line in lines] == ["A1:A1", "A2:B2"]
+    assert isinstance(table, Table) and table.headers == ("Date", "Account", "Amount")
+    assert table.location.cell_range == "A4:C5"
+
+
+def test_tables_below_each_other_have_names_of_their_own_and_a_blank_line_alone_begins_none() -> None:
+    text = "Stock\nid,val\n1,2\n\n2,3\n\nPeople\nname,city,zip\nann,rome,1\nbob,bern,2\n"
+    stock, first, second, people, last = blocks_of(text, "a.csv")
+    assert isinstance(stock, Paragraph) and isinstance(people, Paragraph) and people.text == "People"
+    assert isinstance(first, Table) and isinstance(second, Table) and isinstance(last, Table)
+    assert first.headers == second.headers == ("id", "val") and second.location.cell_range == "A5:B5"
+    assert last.headers == ("name", "city", "zip") and last.location.cell_range == "A9:C10"
+
+
 def test_a_quote_that_never_closes_does_not_swallow_the_rest() -> None:
     table = table_of('name,size\nscreen,17" wide\nboard,"12 inch\nlamp,3\n')
     assert [row[0] for row in table.rows] == ["screen", "board", "lamp"]

@@ -38,6 +38,10 @@ _SAMPLE_BYTES = 65_536
 _MAX_CONTROL_SHARE = 0.05  # random bytes have 0.10, programs and pictures more; logs with colour codes stay below
 _FEW_ACCENTS = 12
 _FOREIGN_RUN = re.compile(r"[^\x00-\x7f]{3}")  # as other scripts look when read as Windows-1252
+_MAX_ASCII_SHARE = (
+    0.8  # of the bytes of UTF-16: every other byte of Western text is zero, and of other text hardly ASCII
+)
+_ASCII = bytes((*range(32, 127), *b"\t\n\r"))
 _TEXT_CONTROLS = frozenset(b"\t\n\r\f\b\x1b\x1a")
 _CONTROLS = bytes(code for code in range(32) if code not in _TEXT_CONTROLS) + b"\x7f"
 
@@ -73,9 +77,10 @@ def decode(data: bytes, declared: str | None = None) -> Decoded:
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return _marked(data[len(mark) :], encoding)
-    if b"\0" in data[:_SAMPLE_BYTES] and (wide := _wide(data)):
+    if b"\0" in data[:_SAMPLE_BYTES] and (_is_binary(data) or _strict(data, "utf-8") is None) and (wide := _wide(data)):
         return wide
-    _refuse_binary(data)
+    if _is_binary(data):
+        raise KnowledgeError("DOCUMENT_MALFORMED")
     if b"\x1b$" in data and data.isascii() and (text := _strict(data, "iso2022_jp")) is not None:
         return Decoded(text, "iso2022_jp")
     if (text := _strict(data, "utf-8")) is not None:
@@ -149,11 +154,10 @@ def _plausible(text: str) -> bool:
     return odd == 0 and blanks * 100 >= len(text) and pages <= 12
 
 
-def _refuse_binary(data: bytes) -> None:
+def _is_binary(data: bytes) -> bool:
     sample = data[:_SAMPLE_BYTES]
     controls = len(sample) - len(sample.translate(None, _CONTROLS))
-    if controls > max(2, len(sample) * _MAX_CONTROL_SHARE) or (0 < len(sample) <= 2 and controls):
-        raise KnowledgeError("DOCUMENT_MALFORMED")
+    return controls > max(2, len(sample) * _MAX_CONTROL_SHARE) or (0 < len(sample) <= 2 and controls > 0)
 
 
 def _detected(data: bytes) -> Decoded:
