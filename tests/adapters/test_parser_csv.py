@@ -68,7 +68,9 @@ def test_cells_are_told_apart_however_they_are_written(text: str, rows: tuple[tu
         ("State,Lat,1/22/20,1/23/20", "NY,41.5,0,1", ("State", "Lat", "1/22/20", "1/23/20")),
         (",0,1", "0,5,6", ("", "0", "1")),
         ('"x","y"', '"1",5,6\n"2",7,8', ("", "x", "y")),
+        ("1,2", "a,b", ("1", "2")),
         ("city,2020", "Rome,2021", None),
+        ("1,2", "a,5", None),
     ],
 )
 def test_years_and_numbers_may_name_columns(head: str, row: str, names: tuple[str, ...] | None) -> None:

@@ -90,16 +90,19 @@ def _first_row(part: Sequence[Record]) -> int:
 
 
 def _is_header(record: Record, rows: Sequence[Record]) -> bool:
-    numbers = [cell for cell in record.cells if is_number(cell)]
+    """Whether a record names the columns: words, or years, dates or numbers unlike what stands below them."""
+    numbers = [(index, cell) for index, cell in enumerate(record.cells) if is_number(cell)]
     if 2 * len(numbers) < len(record.cells):
         return True
-    if is_number(record.cells[0]) or not rows:
+    below = [
+        row.cells[index] for row in rows for index, _ in numbers if row.cells[index : index + 1] not in ((), ("",))
+    ]
+    cells = [cell for _, cell in numbers]
+    if not below or len(set(cells)) < len(cells):
         return False
-    if not record.cells[0] and list(record.cells[1:]) == [str(number) for number in range(len(numbers))]:
+    if not any(map(is_number, below)) or (not record.cells[0] and cells == list(map(str, range(len(cells))))):
         return True
-    periods = [index for index, cell in enumerate(record.cells) if is_number(cell)]
-    below = [row.cells[index] for row in rows for index in periods if index < len(row.cells) and row.cells[index]]
-    if not all(map(_PERIOD.fullmatch, numbers)) or len(set(numbers)) < len(numbers):
+    if is_number(record.cells[0]) or not all(map(_PERIOD.fullmatch, cells)):
         return False
     return 2 * sum(_PERIOD.fullmatch(cell) is not None for cell in below) < len(below)
 
