@@ -84,7 +84,7 @@ def test_everything_markdown_has_becomes_its_block() -> None:
         ("h1", "Getting started"),
         ("paragraph", "A paragraph with bold, code, a link and\na second line."),
         ("h2", "Setext heading"),
-        ("list", ("one", "two\ncontinued", "  nested with x", "    deeper", "three\nsecond paragraph of three")),
+        ("list", ("one", "two\ncontinued", "  nested with x", "    1. deeper", "three\nsecond paragraph of three")),
         ("code python", "def f():\n    return 1"),
         ("code None", "indented code"),
         ("quote", "Quoted text\ngoes on.\n\n- with a list"),
@@ -92,7 +92,7 @@ def test_everything_markdown_has_becomes_its_block() -> None:
         ("image", "A red square"),
         ("paragraph", "More"),
         ("paragraph", "Hidden detail"),
-        ("ordered", ("seven", "eight")),
+        ("ordered", ("7) seven", "8) eight")),
     ]
 
 
@@ -160,8 +160,46 @@ def test_code_and_tables_inside_a_list_split_it_in_order() -> None:
     assert [shape(block) for block in blocks_of(text, "a.md")] == [
         ("ordered", ("install",)),
         ("code sh", "make"),
-        ("ordered", ("run",)),
+        ("ordered", ("2. run",)),
     ]
+
+
+def test_lists_say_their_numbers_where_positions_do_not_tell_them() -> None:
+    text = "3. three\n4. four\n   - dot\n   1. one\n\ntext\n\n- bullet\n  1. first\n  2. second\n"
+    assert [shape(block) for block in blocks_of(text, "a.md")] == [
+        ("ordered", ("3. three", "4. four", "  - dot", "  1. one")),
+        ("paragraph", "text"),
+        ("list", ("bullet", "  1. first", "  2. second")),
+    ]
+
+
+def test_footnotes_are_kept_where_they_stand_with_all_their_blocks() -> None:
+    text = (
+        "One[^1] and two[^note].\n\n[^1]: Short.\n[^note]: First *line*\ngoes on.\n\n    More.\n\n    - item\n\n"
+        "[a link]: https://example.org\n[^c]:\n    ```\n    code\n    ```\n\nlast\n\n- item\n\n  [^d]: in a list"
+    )
+    blocks = blocks_of(text, "a.md")
+    assert [shape(block) for block in blocks] == [
+        ("paragraph", "One[^1] and two[^note]."),
+        ("paragraph", "[^1]: Short."),
+        ("paragraph", "[^note]: First line\ngoes on."),
+        ("paragraph", "More."),
+        ("list", ("item",)),
+        ("paragraph", "[^c]:"),
+        ("code None", "code"),
+        ("paragraph", "last"),
+        ("list", ("item",)),
+        ("paragraph", "[^d]: in a list"),
+    ]
+    assert source_text(text, blocks[1]) == "[^1]: Short."
+    assert source_text(text, blocks[2]) == "[^note]: First *line*\ngoes on."
+
+
+def test_names_of_headings_are_no_part_of_them() -> None:
+    text = "# Install {#install}\n\n## The set {a, b}\n\n### {#only}"
+    assert [shape(block) for block in blocks_of(text, "a.md")] == [
+        ("h1", "Install"), ("h2", "The set {a, b}"), ("h3", "{#only}"),
+    ]  # fmt: skip
 
 
 def test_html_comments_and_scripts_leave_nothing() -> None:
@@ -184,7 +222,7 @@ def test_nothing_is_lost_where_nesting_goes_too_deep_for_markdown() -> None:
 MARKUP = (
     ["# ", "- ", "1. ", "> ", "```\n", "    ", "\n", "\n\n", "|a|b|\n|-|-|\n|1|2|\n", "*x*", "`y`", "[l](u)", "<b>"],
     ["<!--", "\r\n", "---\n", "k: v\n", "![i](j)", "\\*", "&amp;", "\t", "  \n", "\x00", "\u2028", "\r", "\x85"],
-    ["word ", "Wort ", "слово "],
+    ["word ", "Wort ", "слово ", "[^1]: ", "[^1]"],
 )
 MARKDOWN = st.lists(st.one_of(*map(st.sampled_from, MARKUP)), max_size=40).map("".join)
 

@@ -2,12 +2,15 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from mcp_knowledge.adapters.parsers.encodings import decode
 from mcp_knowledge.adapters.parsers.frontmatter import split_front_matter
+from mcp_knowledge.adapters.parsers.list_markers import Positions
+from mcp_knowledge.adapters.parsers.markdown_notes import with_footnotes
 from mcp_knowledge.adapters.parsers.source import Source
 from mcp_knowledge.adapters.parsers.text import paragraphs
 from mcp_knowledge.domain.blocks import (
@@ -21,11 +24,16 @@ from mcp_knowledge.domain.blocks import (
     Quote,
     SourceLocation,
     Table,
+    has_own_marker,
 )
 
 _LINE_END = re.compile(r"\r\n?|\n")  # what markdown-it counts lines by
 _MAX_NESTING = 100
-_READER = MarkdownIt("commonmark", {"maxNesting": _MAX_NESTING}).enable(["table", "strikethrough"])
+_READER = with_footnotes(MarkdownIt("commonmark", {"maxNesting": _MAX_NESTING}).enable(["table", "strikethrough"]))
+_ATTRIBUTES = re.compile(r"\s*\{\s*[#.][^{}]*\}\s*$")  # `## Install {#install}`, as several programs name headings
+_STAND_ALONE = frozenset({  # blocks of their own also inside a list
+    "fence", "code_block", "html_block", "table_open", "blockquote_open", "heading_open", "footnote_open",
+})  # fmt: skip
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 
 
@@ -46,6 +54,24 @@ def _blocks(text: str, body_start: int) -> Iterator[Block]:
     if any(token.level >= _MAX_NESTING - 1 for token in tokens):
         return paragraphs(text, body_start)
     return _Walk(text, body_start, tokens).blocks()
+
+
+class _OpenList:
+    """A list that is being read, and the number of its last item."""
+
+    def __init__(self, opening: Token) -> None:
+        self._ordered = opening.type == "ordered_list_open"
+        self._delimiter = opening.markup
+        start = opening.attrGet("start")
+        self.number = (1 if start is None else int(start)) - 1
+
+    def marker(self, text: str, position: int, in_ordered: bool) -> str:
+        """What stands before the last item where a reader of the list block would not know it."""
+        if has_own_marker(text) or (self._ordered, self.number) == (in_ordered, position):
+            return ""
+        if self._ordered:
+            return f"{self.number}{self._delimiter} "
+        return "- " if in_ordered else ""
 
 
 class _Walk:
@@ -71,7 +97,8 @@ class _Walk:
         token = self._next()
         match token.type:
             case "heading_open":
-                yield Heading(int(token.tag[1]), inline_text(self._next()), self._location(token))
+                text = inline_text(self._next())
+                yield Heading(int(token.tag[1]), _ATTRIBUTES.sub("", text) or text, self._location(token))
             case "paragraph_open":
                 yield from self._paragraph(token)
             case "fence" | "code_block":
@@ -85,6 +112,8 @@ class _Walk:
                 yield from self._quote(token)
             case "table_open":
                 yield self._table(token)
+            case "footnote_open":
+                yield from self._footnote(token)
             case _:  # closing tokens and rules
                 return
 
@@ -97,6 +126,19 @@ class _Walk:
         else:
             yield Paragraph(inline_text(inline), location)
 
+    def _footnote(self, opening: Token) -> Iterator[Block]:
+        """A footnote's blocks; the first one begins with the label, as it does in the source."""
+        label = f"{opening.info} "
+        while self._tokens[self._at].type != "footnote_close":
+            for block in self._block():
+                if label and isinstance(block, Paragraph):
+                    block = replace(block, text=label + block.text)
+                elif label:
+                    yield Paragraph(label, self._location(opening))
+                label = ""
+                yield block
+        self._at += 1
+
     def _html(self, token: Token) -> Iterator[Block]:
         from mcp_knowledge.adapters.parsers.html import fragment_blocks
 
@@ -107,37 +149,39 @@ class _Walk:
         items: list[str] = []
         covered = opening.map or [0, 0]
         first_line = covered[0]
-        depth = 1
-        marks: list[str] = []
-        while depth:
+        ordered = opening.type == "ordered_list_open"
+        lists = [_OpenList(opening)]
+        positions = Positions()
+        begins = False
+        while lists:
             token = self._tokens[self._at]
             match token.type:
                 case "bullet_list_open" | "ordered_list_open":
-                    depth += 1
+                    lists.append(_OpenList(token))
                     self._at += 1
                 case "bullet_list_close" | "ordered_list_close":
-                    depth -= 1
+                    lists.pop()
                     self._at += 1
                 case "list_item_open":
-                    marks.append("  " * (depth - 1))
+                    lists[-1].number += 1
+                    begins = True
                     self._at += 1
                 case "paragraph_open":
                     self._at += 1
                     text = inline_text(self._next())
-                    indent = "  " * (depth - 1)
-                    if marks:
-                        items.append(marks.pop() + text.replace("\n", "\n" + indent))
-                        marks.clear()
-                    elif items:
-                        items[-1] += "\n" + indent + text
+                    indent = "  " * (len(lists) - 1)
+                    text = text.replace("\n", "\n" + indent)
+                    if begins or not items:
+                        position = positions.next(len(indent))
+                        items.append(indent + (lists[-1].marker(text, position, ordered) if begins else "") + text)
                     else:
-                        items.append(indent + text)
-                case "fence" | "code_block" | "html_block" | "table_open" | "blockquote_open" | "heading_open":
+                        items[-1] += "\n" + indent + text
+                    begins = False
+                case _ if token.type in _STAND_ALONE:
                     line = (token.map or [covered[1]])[0]
                     if items:
                         yield self._list_block(opening, items, first_line, line)
-                        items = []
-                    marks.clear()
+                    items, positions, begins = [], Positions(), False
                     yield from self._block()
                     first_line = (token.map or covered)[1]
                 case _:

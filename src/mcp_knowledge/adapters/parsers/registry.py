@@ -122,7 +122,7 @@ REGISTRY = Registry(
             {"ods": "application/vnd.oasis.opendocument.spreadsheet"},
             binary=True,
         ),
-        Format("markdown", "1", f"{_HERE}.markdown", {"md": "text/markdown", "markdown": "text/markdown"}),
+        Format("markdown", "2", f"{_HERE}.markdown", {"md": "text/markdown", "markdown": "text/markdown"}),
         Format("text", "1", f"{_HERE}.text", {"txt": "text/plain", "log": "text/plain", "rst": "text/x-rst"}),
         Format(
             "html", "2", f"{_HERE}.html", {"html": "text/html", "htm": "text/html", "xhtml": "application/xhtml+xml"}
