@@ -5,7 +5,9 @@ import logging
 import math
 import os
 import sys
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -254,6 +256,34 @@ async def test_the_lease_is_renewed_while_the_work_goes_on(
             bench.embedder.gate.set()
             await until(lambda: bench.store.groups)
         assert (await bench.job(document_id)).attempt == 1
+
+
+async def test_stopping_does_not_wait_until_a_large_document_is_chunked(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ingest, "_FINISH_S", 3600)
+    threads = ThreadPoolExecutor(4)
+    asyncio.get_running_loop().set_default_executor(threads)
+    counting, go_on, counts = threading.Event(), threading.Event(), list[int]()
+
+    def slow_count(texts: Sequence[str]) -> list[int]:
+        counts.append(len(texts))
+        counting.set()
+        go_on.wait(60)
+        return [len(text.split()) for text in texts]
+
+    monkeypatch.setattr(bench.embedder, "count_tokens", slow_count)
+    document_id = await bench.upload("large", LONG_TEXT)
+    running = asyncio.create_task(bench.worker.run())
+    await until(counting.is_set)
+    async with asyncio.timeout(20):
+        await bench.worker.stop()
+        await running
+    assert (await bench.job(document_id)).status == "queued"
+    go_on.set()
+    threads.shutdown()  # waits for the thread, which a process does too before it ends
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(4))
+    assert len(counts) == 1
 
 
 async def test_stopping_hands_unfinished_work_back_and_the_next_worker_does_it(

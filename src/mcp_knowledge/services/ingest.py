@@ -194,7 +194,7 @@ class IngestWorker:
     async def _finish(self) -> None:
         """See through what is nearly done, up to a limit of time."""
         load = self._load
-        await load.hand_back([work for work in load.works.values() if len(work.waiting) > _FINISHABLE_PASSAGES])
+        await load.hand_back([work for work in load.works.values() if _takes_long(work)])
         try:
             async with asyncio.timeout(_FINISH_S):
                 while load.works:
@@ -211,6 +211,11 @@ class IngestWorker:
 
     async def _sweep(self) -> None:
         await remove_orphan_blobs(self._store, self._blobs)
+
+
+def _takes_long(work: Work) -> bool:
+    """Whether there is no hope to see a document through before the process must end."""
+    return len(work.waiting) > _FINISHABLE_PASSAGES or (work.is_large and work.prepared is None)
 
 
 async def _forever(step: Callable[[], Awaitable[object]]) -> None:

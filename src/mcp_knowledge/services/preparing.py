@@ -1,13 +1,15 @@
 """The first half of ingestion: from a job to chunks that wait for their vectors."""
 
 import asyncio
+import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from mcp_knowledge.domain.chunking import CHUNKER_NAME, chunk_document, chunker_version
 from mcp_knowledge.domain.cutting import ChunkSizes
 from mcp_knowledge.domain.documents import Chunk, IndexVersions, Revision
 from mcp_knowledge.domain.filenames import title_of
+from mcp_knowledge.domain.sections import Tokens
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.ports import BlobStore, Embedder, ParsedFile, Parser, Store
 from mcp_knowledge.services.work import Prepared, Work
@@ -17,6 +19,7 @@ MAX_TITLE_CHARACTERS = 300
 SMALL_FILE_BYTES = 256 * 1024
 TINY_FILE_BYTES = 2048
 TINY_BLOCKS = 16
+_COUNTED_AT_ONCE = 256  # texts between two looks at whether the result is still wanted
 
 
 def chunk_sizes(settings: Settings) -> ChunkSizes:
@@ -28,6 +31,37 @@ def chunk_sizes(settings: Settings) -> ChunkSizes:
         overlap=settings.chunk_overlap_tokens,
         window=settings.embedding_max_tokens,
     )
+
+
+class _NotWantedError(Exception):
+    """Ends a thread whose result nobody waits for."""
+
+
+class _TokensWhileWanted:
+    """The model's tokens for a thread. No thread can be cancelled, and a process ends only after all of its threads:
+    this one is stopped at the next count.
+    """
+
+    def __init__(self, tokens: Tokens) -> None:
+        self._tokens = tokens
+        self.unwanted = threading.Event()
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text."""
+        counts: list[int] = []
+        for first in range(0, len(texts), _COUNTED_AT_ONCE):
+            self._check()
+            counts += self._tokens.count_tokens(texts[first : first + _COUNTED_AT_ONCE])
+        return counts
+
+    def token_offsets(self, text: str) -> list[tuple[int, int]]:
+        """Character span of each token."""
+        self._check()
+        return self._tokens.token_offsets(text)
+
+    def _check(self) -> None:
+        if self.unwanted.is_set():
+            raise _NotWantedError
 
 
 class Preparation:
@@ -51,7 +85,8 @@ class Preparation:
             TimeoutError: the work took too long. Waiting for its turn does not count.
         """
         revision = await self._revision(work)
-        if revision.size_bytes > SMALL_FILE_BYTES:
+        work.is_large = revision.size_bytes > SMALL_FILE_BYTES
+        if work.is_large:
             await room_for_large_files()
         async with self._parsing:
             work.deadline = time.monotonic() + self._timeout_s
@@ -80,10 +115,14 @@ class Preparation:
         return revision
 
     async def _chunks(self, parsed: ParsedFile, title: str, sha256: str, size_bytes: int) -> list[Chunk]:
-        arguments = (parsed.document, title, sha256, self._sizes, self._embedder)
+        tokens = _TokensWhileWanted(self._embedder)
+        arguments = (parsed.document, title, sha256, self._sizes, tokens)
         # Off the loop, unless it takes less time than going there.
         tiny = len(parsed.document.blocks) <= TINY_BLOCKS and size_bytes <= TINY_FILE_BYTES
-        chunks = chunk_document(*arguments) if tiny else await asyncio.to_thread(chunk_document, *arguments)
+        try:
+            chunks = chunk_document(*arguments) if tiny else await asyncio.to_thread(chunk_document, *arguments)
+        finally:
+            tokens.unwanted.set()
         if not chunks:
             raise KnowledgeError("DOCUMENT_EMPTY")
         if len(chunks) > self._max_chunks:

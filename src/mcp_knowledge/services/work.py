@@ -30,6 +30,7 @@ class Work:
 
     Args:
         waiting: chunks that nobody has taken to the model yet, last one first.
+        is_large: its file takes long to read and to chunk.
         failed: its failure is being recorded.
         unkept: chunks whose vectors would be lost if the work stopped now.
         deadline: when the ingestion has taken too long, on the monotonic clock, in seconds; set when its turn has come.
@@ -49,6 +50,7 @@ class Work:
     vectors: Vector | None = None
     waiting: list[int] = field(default_factory=list)
     unkept: list[int] = field(default_factory=list)
+    is_large: bool = False
     failed: bool = False
 
     @property
