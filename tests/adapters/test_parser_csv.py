@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from parser_support import blocks_of, code_of, read, source_text
 
-from mcp_knowledge.adapters.parsers.grids import column_name
 from mcp_knowledge.domain.blocks import Paragraph, Table
+from mcp_knowledge.domain.cell_ranges import column_name
 from mcp_knowledge.errors import KnowledgeError
 
 

@@ -12,9 +12,9 @@ from parser_support import blocks_of, code_of, read
 from sheet_files import SheetFile, Value, cells_of, make_ods, make_xlsx, merged, orders_xlsx
 from test_parser_sheets_formats import make_xlsb
 
-from mcp_knowledge.adapters.parsers.grids import column_name
 from mcp_knowledge.adapters.parsers.sheets.model import range_of
 from mcp_knowledge.domain.blocks import Heading, Table
+from mcp_knowledge.domain.cell_ranges import column_name
 from mcp_knowledge.errors import KnowledgeError
 
 FIXTURES = Path(__file__).parent / "fixtures"

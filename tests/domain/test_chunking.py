@@ -1,5 +1,6 @@
 """Chunks: what they promise about their sizes, text, places and ids, with the real model's tokens."""
 
+import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
@@ -21,6 +22,7 @@ from mcp_knowledge.domain.blocks import (
     SourceLocation,
     Table,
 )
+from mcp_knowledge.domain.cell_ranges import column_name
 from mcp_knowledge.domain.chunking import chunk_document
 from mcp_knowledge.domain.cutting import ChunkSizes
 from mcp_knowledge.domain.documents import Chunk
@@ -218,6 +220,24 @@ def test_a_split_table_repeats_its_header_and_knows_its_rows() -> None:
         assert chunk.location == SourceLocation(sheet="Stock", cell_range=f"B{next_row}:C{last_row}")
         next_row = last_row + 1
     assert seen == [f"crate {number} | {number * 3}" for number in range(200)]
+
+
+@pytest.mark.parametrize("name", ["c{}", "a rather long name of column {}"])
+def test_a_piece_of_a_wide_row_knows_its_columns(name: str) -> None:
+    names = tuple(name.format(number) for number in range(200))
+    row = tuple("" if number % 10 == 9 else f"v{number} of it" for number in range(200))
+    place = SourceLocation(sheet="Wide", cell_range="C4:GT5")
+    chunks = chunks_of(Table(names, (row,), place))
+    assert len(chunks) > 4
+    last_seen = 0
+    for chunk in chunks[1:]:
+        values = [int(number) for number in re.findall(r"\bv(\d+) of", chunk.content)]
+        match = re.fullmatch(r"([A-Z]+)5:([A-Z]+)5", chunk.location.cell_range or "")
+        assert values and match
+        assert match[1] in (column_name(values[0] + 3), column_name(values[0] + 2))  # a cut may leave the cell's end
+        assert match[2] in (column_name(values[-1] + 3), column_name(values[-1] + 4))
+        last_seen = values[-1]
+    assert last_seen == 198
 
 
 def test_a_table_whose_range_leaves_its_header_out_knows_its_rows_too() -> None:

@@ -22,12 +22,11 @@ from mcp_knowledge.domain.cutting import (
     weight,
 )
 from mcp_knowledge.domain.documents import Chunk
+from mcp_knowledge.domain.part_locations import merge_locations, part_location
 from mcp_knowledge.domain.sections import (
     Section,
     Tokens,
-    merge_locations,
     merge_sections,
-    part_location,
     shared_headings,
     split_sections,
 )

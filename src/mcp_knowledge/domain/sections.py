@@ -1,12 +1,12 @@
 """Blocks to sections: the text under one heading as a reader would recognise it, and where each stretch comes from."""
 
 import re
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate, pairwise
 from typing import Literal, Protocol
 
+from mcp_knowledge.domain import cell_ranges
 from mcp_knowledge.domain.blocks import (
     Block,
     Code,
@@ -27,7 +27,7 @@ MAX_HEADING_CHARACTERS = 300  # a "heading" beyond that is running text; every c
 BLOCK_GAP = "\n\n"
 CELL_GAP = " | "
 _LINE_BREAKS = re.compile(r"[\r\n]+")
-_CELL_RANGE = re.compile(r"([A-Z]+)([0-9]+):([A-Z]+)([0-9]+)")
+_LONG_LINE_CHARACTERS = 300  # a shorter row is hardly ever cut into pieces
 
 
 class Tokens(Protocol):
@@ -53,6 +53,7 @@ class Part:
         line_starts: where items, rows or lines begin, in the section's text; empty for running text.
         header: the header row that every later piece of a table repeats; `header_tokens` is its size.
         rows: the table row (0 = first of the location's cell range) of each line.
+        cells: for long lines of a table: (offset in the line, column counted from 0) of each cell, by line.
     """
 
     start: int
@@ -64,6 +65,7 @@ class Part:
     header: str = ""
     header_tokens: int = 0
     rows: tuple[int, ...] = ()
+    cells: Mapping[int, Sequence[tuple[int, int]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,41 +175,6 @@ def merge_sections(sections: Sequence[Section]) -> Section:
 def shared_headings(sections: Sequence[Section]) -> int:
     """How many headings, from the top, all the sections have in common."""
     return min(_common(sections[0].headings, section.headings) for section in sections)
-
-
-def part_location(part: Part, start: int, end: int) -> SourceLocation:
-    """Where the stretch `start`…`end` (section offsets) of a part stands in the source, as exactly as can be told."""
-    location = part.location
-    if part.char_start is not None:
-        shift = part.char_start - part.start
-        location = replace(location, char_start=max(start, part.start) + shift, char_end=min(end, part.end) + shift)
-    if part.rows and location.cell_range:
-        first = max(0, bisect_right(part.line_starts, start) - 1)
-        last = max(first, bisect_left(part.line_starts, end) - 1)
-        location = replace(location, cell_range=_rows_of_range(location.cell_range, part.rows[first], part.rows[last]))
-    return location
-
-
-def merge_locations(locations: Sequence[SourceLocation]) -> SourceLocation:
-    """The smallest location that covers all of them."""
-    if len(locations) == 1:
-        return locations[0]
-    first = locations[0]
-    starts = [item.char_start for item in locations if item.char_start is not None]
-    ends = [item.char_end for item in locations if item.char_end is not None]
-    from_pages = [item.page_start for item in locations if item.page_start is not None]
-    to_pages = [page for item in locations if (page := item.page_end or item.page_start) is not None]
-    ranges = [item.cell_range for item in locations if item.cell_range]
-    return SourceLocation(
-        page_start=min(from_pages, default=None),
-        page_end=max(to_pages, default=None),
-        slide=first.slide,
-        sheet=first.sheet,
-        cell_range=_cover(ranges) if ranges else None,
-        section=first.section,
-        char_start=min(starts, default=None),
-        char_end=max(ends, default=None),
-    )
 
 
 def _mended(blocks: Iterable[Block]) -> Iterator[Block]:
@@ -342,13 +309,19 @@ def _render_table(block: Table, tokens: Tokens, header_limit: int) -> tuple[Part
     header_tokens = tokens.count_tokens([header])[0] if header else 0
     named = header_tokens > header_limit
     lines, rows = ([], []) if named or not header else ([header], [0])
+    places: dict[int, list[tuple[int, int]]] = {}
     for number, row in enumerate(block.rows, start=skipped):
         cells = [_cell(cell) for cell in row]
         if not _visible("".join(cells)):
             continue
+        columns = [column for column, cell in enumerate(cells) if cell or not named]
         if named:
             cells = [f"{name}: {cell}" if name else cell for name, cell in zip(names, cells, strict=False) if cell]
-        lines.append(CELL_GAP.join(cells).rstrip())
+        line = CELL_GAP.join(cells).rstrip()
+        if len(line) > _LONG_LINE_CHARACTERS:
+            offsets = accumulate((len(cell) + len(CELL_GAP) for cell in cells), initial=0)
+            places[len(lines)] = list(zip(offsets, columns, strict=False))
+        lines.append(line)
         rows.append(number)
     if named and not block.rows:
         lines, rows = [header], [0]
@@ -358,15 +331,16 @@ def _render_table(block: Table, tokens: Tokens, header_limit: int) -> tuple[Part
     part, text = rendered
     if named:
         header, header_tokens = "", 0
-    return replace(part, char_start=None, header=header, header_tokens=header_tokens, rows=tuple(rows)), text
+    part = replace(part, char_start=None, header=header, header_tokens=header_tokens, rows=tuple(rows), cells=places)
+    return part, text
 
 
 def _header_rows(block: Table) -> int:
     """How many rows of a table's cell range its header takes: none where the table goes on with an earlier header."""
     if block.headers is None:
         return 0
-    match = _CELL_RANGE.fullmatch(block.location.cell_range or "")
-    return max(0, int(match[4]) - int(match[2]) + 1 - len(block.rows)) if match else 1
+    height = cell_ranges.height(block.location.cell_range or "")
+    return 1 if height is None else max(0, height - len(block.rows))
 
 
 def _cell(text: str) -> str:
@@ -382,24 +356,3 @@ def _lines(kind: PartKind, lines: list[str], location: SourceLocation) -> tuple[
         position += len(line) + 1
     text = "\n".join(lines)
     return replace(_part(kind, text, location), line_starts=tuple(starts)), text
-
-
-def _rows_of_range(cell_range: str, first: int, last: int) -> str:
-    match = _CELL_RANGE.fullmatch(cell_range)
-    if match is None:
-        return cell_range
-    left, top, right, bottom = match.groups()
-    return f"{left}{min(int(top) + first, int(bottom))}:{right}{min(int(top) + last, int(bottom))}"
-
-
-def _cover(ranges: Sequence[str]) -> str:
-    matches = [match for item in ranges if (match := _CELL_RANGE.fullmatch(item))]
-    if not matches:
-        return ranges[0]
-    lefts, rights = [match[1] for match in matches], [match[3] for match in matches]
-    top, bottom = min(int(match[2]) for match in matches), max(int(match[4]) for match in matches)
-    return f"{min(lefts, key=_column)}{top}:{max(rights, key=_column)}{bottom}"
-
-
-def _column(letters: str) -> tuple[int, str]:
-    return len(letters), letters

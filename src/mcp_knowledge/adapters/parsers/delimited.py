@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 from mcp_knowledge.adapters.parsers.delimited_records import Record, read_records
 from mcp_knowledge.adapters.parsers.delimited_tables import DelimitedTable, find_tables
 from mcp_knowledge.adapters.parsers.encodings import decode
-from mcp_knowledge.adapters.parsers.grids import column_name, row_groups
+from mcp_knowledge.adapters.parsers.grids import row_groups
 from mcp_knowledge.adapters.parsers.source import MAX_CELLS, Source, TextBudget
 from mcp_knowledge.domain.blocks import Block, NormalizedDocument, Paragraph, SourceLocation, Table
+from mcp_knowledge.domain.cell_ranges import column_name
 from mcp_knowledge.errors import KnowledgeError
 
 

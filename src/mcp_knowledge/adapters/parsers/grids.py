@@ -70,15 +70,6 @@ def row_groups(rows: Sequence[Sequence[str]], numbers: Sequence[int]) -> Iterato
         yield size
 
 
-def column_name(number: int) -> str:
-    """The letters of a column counted from 1: A … Z, AA, AB …"""
-    letters = ""
-    while number:
-        number, rest = divmod(number - 1, 26)
-        letters = chr(ord("A") + rest) + letters
-    return letters
-
-
 def is_number(text: str) -> bool:
     """Whether a cell's text is a number, a percentage, an amount of money or a date."""
     return _NUMBER.fullmatch(text) is not None

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import NamedTuple
 
-from mcp_knowledge.adapters.parsers.grids import column_name
 from mcp_knowledge.adapters.parsers.source import Limits, TextBudget
+from mcp_knowledge.domain.cell_ranges import column_name
 from mcp_knowledge.errors import KnowledgeError
 
 MAX_ROW, MAX_COLUMN = 1_048_576, 16_384  # of the largest grid that any of the programs has

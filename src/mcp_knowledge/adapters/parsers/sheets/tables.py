@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from mcp_knowledge.adapters.parsers.grids import column_name, row_groups
+from mcp_knowledge.adapters.parsers.grids import row_groups
 from mcp_knowledge.adapters.parsers.sheets.format import Number
 from mcp_knowledge.adapters.parsers.sheets.grid import Grid, Shown
 from mcp_knowledge.adapters.parsers.sheets.headers import header_rows
@@ -13,6 +13,7 @@ from mcp_knowledge.adapters.parsers.sheets.model import TOP_LEFT, Note, Range, S
 from mcp_knowledge.adapters.parsers.sheets.regions import Region, find_regions
 from mcp_knowledge.adapters.parsers.sinks import merge_headers
 from mcp_knowledge.domain.blocks import Block, Heading, Paragraph, SourceLocation, Table
+from mcp_knowledge.domain.cell_ranges import column_name
 
 _MAX_TITLE_CHARS = 120
 _FEW_LINES = 3
