@@ -159,6 +159,71 @@ def test_flowed_lines_are_joined() -> None:
     ]
 
 
+def test_flowed_quotations_are_joined_and_blanks_that_only_mark_the_flow_go() -> None:
+    kind = "Subject: x y\nContent-Type: text/plain; format=flowed"
+    text = "We ta\nlk of \n> a quoted \n> line.\n>> deeper \n> less\n\n last \n\nend\n"
+    assert body_of(mail(text, f"{kind}\n")) == [
+        "We ta\nlk of", "a quoted line.\ndeeper \nless", "last", "end",
+    ]  # fmt: skip
+    assert body_of(mail("We ta \nlk.\n", f"{kind}; delsp=yes\n")) == ["We talk."]
+
+
+def element(tag: int, content: bytes, *, open_end: bool = False) -> bytes:
+    length = len(content)
+    if open_end:
+        return bytes([tag, 0x80]) + content + b"\0\0"
+    return bytes([tag, 0x82]) + length.to_bytes(2, "big") + content if length > 127 else bytes([tag, length]) + content
+
+
+@pytest.mark.parametrize("open_end", [False, True])
+def test_a_message_inside_its_signature_is_read(open_end: bool) -> None:
+    text = b"Content-Type: text/plain; charset=utf-8\n\n" + "Schön unterschrieben. ".encode() * 10
+    octets = element(0x24, element(4, text[:100]) + element(4, text[100:]), open_end=True)
+    wrapped = element(0xA0, octets if open_end else element(4, text), open_end=open_end)
+    data = element(0x30, bytes.fromhex("06092a864886f70d010701") + wrapped, open_end=open_end)
+    signed = element(0xA0, element(0x30, b"\2\1\1" + data, open_end=open_end), open_end=open_end)
+    whole = element(0x30, bytes.fromhex("06092a864886f70d010702") + signed, open_end=open_end)
+    kind = (
+        "Subject: x\nContent-Transfer-Encoding: base64\nContent-Type: application/pkcs7-mime; smime-type=signed-data\n"
+    )
+    message = mail(base64.encodebytes(whole).decode(), kind)
+    assert body_of(message) == [("Schön unterschrieben. " * 10).strip()]
+    broken = mail(base64.encodebytes(whole[:40]).decode(), kind)
+    assert read(broken, "a.eml").metadata["attachments"] == ["application/pkcs7-mime"]
+
+
+INVITATION = """BEGIN:VCALENDAR
+BEGIN:VTIMEZONE
+DTSTART:16010101T000000
+END:VTIMEZONE
+BEGIN:VEVENT
+DTSTART;TZID="W. Europe":20240307T140000
+DTEND:20240307T140000Z
+SUMMARY:Budget\\, long
+  name
+LOCATION;LANGUAGE=en:Room 12
+DESCRIPTION:Bring it.\\nAll.
+ORGANIZER;CN="Doe, Ann":mailto:ann@x.org
+ATTENDEE;CN=bob@x.org:MAILTO:bob@x.org
+BEGIN:VALARM
+DESCRIPTION:REMINDER
+END:VALARM
+END:VEVENT
+END:VCALENDAR
+"""
+
+
+def test_invitations_say_what_when_and_where_besides_the_text() -> None:
+    kind = "Content-Type: text/calendar; method=REQUEST\n"
+    event = (
+        "Start: 2024-03-07 14:00 (W. Europe)\nEnd: 2024-03-07 14:00 UTC\nEvent: Budget, long name\nLocation: Room 12\n"
+        "{}Organizer: Doe, Ann <ann@x.org>\nAttendee: bob@x.org"
+    )
+    data = multipart("alternative", "Content-Type: text/plain\n\nCome.\n", f"{kind}\n{INVITATION}")
+    assert body_of(data) == ["Come.", event.format("")]
+    assert body_of(mail(INVITATION, f"Subject: x\n{kind}")) == [event.format("Description: Bring it.\nAll.\n")]
+
+
 def test_signed_text_is_read_and_encrypted_mail_says_so() -> None:
     signature = "Content-Type: application/pgp-signature; name=s.asc\n\nxx\n"
     assert body_of(multipart("signed", "Content-Type: text/plain\n\nYes.\n", signature)) == ["Yes."]

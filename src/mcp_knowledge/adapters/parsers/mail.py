@@ -14,7 +14,9 @@ from typing import Any
 
 from mcp_knowledge.adapters.parsers.encodings import decode
 from mcp_knowledge.adapters.parsers.html import decoded_page, fragment_blocks
+from mcp_knowledge.adapters.parsers.mail_calendar import events
 from mcp_knowledge.adapters.parsers.mail_headers import attachment_name, header, iso_date, parameter
+from mcp_knowledge.adapters.parsers.mail_signed import signed_content
 from mcp_knowledge.adapters.parsers.properties import good_title
 from mcp_knowledge.adapters.parsers.sinks import plain_text
 from mcp_knowledge.adapters.parsers.source import Source
@@ -37,9 +39,11 @@ _MAX_DEPTH = 30
 _MAX_SECTION_CHARS = 200
 _SHOWN = ("from", "to", "cc", "bcc", "date")
 _SIGNATURES = ("application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature")
+_WRAPPED = ("application/pkcs7-mime", "application/x-pkcs7-mime")
 _ENCRYPTED = ("multipart/encrypted", "application/pgp-encrypted")
 _QUOTED = re.compile(r"(?:^[ \t]*>.*(?:\n|$))+", re.MULTILINE)
 _QUOTE_MARKS = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
+_SIGNATURE_LINE = "-- "
 _ENOUGH = 0.8  # of the words of the plain version: the other one is whole
 _FIELDS = re.compile(
     r"^(?:from|to|subject|date|received|return-path|mime-version|message-id|content-type):", re.I | re.M
@@ -118,27 +122,37 @@ class _Reader:
         elif kind == "message/delivery-status":
             yield from (_status(inner, location) for inner in _inner(part))
         elif part.is_multipart():
-            versions = [list(self._part(inner, location, level, depth + 1)) for inner in _shown(part, kind)]
-            yield from _best(versions) if kind == "multipart/alternative" else chain(*versions)
+            parts = _shown(part, kind)
+            versions = [list(self._part(inner, location, level, depth + 1)) for inner in parts]
+            if kind != "multipart/alternative":
+                yield from chain(*versions)
+                return
+            text = _best([found for inner, found in zip(parts, versions, strict=True) if not _is_event(inner)])
+            yield from text
+            for inner in filter(_is_event, parts):
+                yield from self._text(inner, "text/calendar", location, described=not text)
         elif kind in _SIGNATURES:
             return
+        elif kind in _WRAPPED and (content := signed_content(_payload(part))) is not None:
+            yield from self._part(message_from_bytes(content), location, level, depth + 1)
         elif not kind.startswith(("text/", "multipart/")) or _is_attached(part):
             self.attachments.append(attachment_name(part) or kind)
         else:
             yield from self._text(part, kind, location)
 
-    def _text(self, part: Message, kind: str, location: SourceLocation) -> Iterator[Block]:
-        data = part.get_payload(decode=True)
-        if not isinstance(data, bytes) or not data.strip():
+    def _text(self, part: Message, kind: str, location: SourceLocation, *, described: bool = True) -> Iterator[Block]:
+        data = _payload(part)
+        if not data.strip():
             return
         try:
             decoded = decode(data, parameter(part, "charset"))
             if kind in ("text/html", "text/enriched", "text/richtext"):
                 decoded = decoded_page(data) if decoded.guessed else decoded
                 blocks = fragment_blocks(decoded.text, location)
+            elif kind == "text/calendar":
+                blocks = [Paragraph(event, location) for event in events(decoded.text, described=described)]
             else:
-                flowed = parameter(part, "format") == "flowed"
-                blocks = list(plain_blocks(decoded.text, location, flowed=flowed))
+                blocks = list(plain_blocks(_unflowed(decoded.text, part), location))
         except KnowledgeError as error:
             if error.code == "DOCUMENT_RESOURCE_LIMIT":
                 raise
@@ -147,6 +161,11 @@ class _Reader:
         self.has_text = self.has_text or bool(blocks)
         self.encodings |= decoded.metadata
         yield from blocks
+
+
+def _payload(part: Message) -> bytes:
+    data = part.get_payload(decode=True)
+    return data if isinstance(data, bytes) else b""
 
 
 def _inner(part: Message) -> list[Message]:
@@ -171,6 +190,30 @@ def _status(part: Message, location: SourceLocation) -> Paragraph:
     return Paragraph("\n".join(f"{name}: {header(part, name.lower())}" for name in part), location)
 
 
+def _is_event(part: Message) -> bool:
+    return part.get_content_type() == "text/calendar"
+
+
+def _unflowed(text: str, part: Message) -> str:
+    """The text with the lines put together that go on in the next one (RFC 3676)."""
+    if parameter(part, "format") != "flowed":
+        return text
+    loses_blank = parameter(part, "delsp") == "yes"
+    lines: list[str] = []
+    goes_on_at = -1  # depth of quotation of a line that goes on
+    for line in text.replace("\r\n", "\n").split("\n"):
+        depth = len(line) - len(line.lstrip(">"))
+        content = line[depth:].removeprefix(" ")
+        flows = content.endswith(" ") and content != _SIGNATURE_LINE
+        piece = content[:-1] if flows and loses_blank else content
+        if depth == goes_on_at and content and content != _SIGNATURE_LINE:
+            lines[-1] += piece
+        else:
+            lines.append(">" * depth + (" " if depth else "") + piece)
+        goes_on_at = depth if flows else -1
+    return "\n".join(lines)
+
+
 def _is_attached(part: Message) -> bool:
     shown = part.get_content_disposition()
     return shown == "attachment" or (shown != "inline" and bool(attachment_name(part)))
@@ -184,15 +227,9 @@ def _is_structured(blocks: list[Block]) -> bool:
     return any(isinstance(block, ListBlock | Table | Heading | Quote | Code) for block in blocks)
 
 
-def plain_blocks(text: str, location: SourceLocation, *, flowed: bool = False) -> Iterator[Block]:
-    """Paragraphs of a plain text; lines that begin with `>` are quotations.
-
-    Args:
-        flowed: lines that end in a blank go on in the next one (RFC 3676).
-    """
+def plain_blocks(text: str, location: SourceLocation) -> Iterator[Block]:
+    """Paragraphs of a plain text; lines that begin with `>` are quotations."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    if flowed:
-        text = re.sub(r"(?<!^--) \n(?![>\n])", " ", text, flags=re.MULTILINE)
     start = 0
     for quoted in _QUOTED.finditer(text):
         yield from _paragraphs(text[start : quoted.start()], location)
