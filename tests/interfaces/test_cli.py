@@ -31,6 +31,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "empty.txt").write_bytes(b"")
     (root / ".hidden.txt").write_bytes(b"not for others")
     (root / "link.md").symlink_to(root / "policy.md")
+    (root / "linked").symlink_to(root / "deep")
+    (root / ".git").mkdir()
+    (root / ".git" / "notes.txt").write_bytes(b"not for others either")
+    (root / "~$policy.docx").write_bytes(b"Ada")
+    (root / "Thumbs.db").write_bytes(b"scattered by a system")
     return root
 
 
@@ -52,7 +57,9 @@ def test_ingest_takes_a_folder_and_names_every_file_it_did_not_take(ingested: tu
         ("broken.pdf", "DOCUMENT_MALFORMED")
     ]
     skipped = {item["path"]: item["reason"] for item in report["skipped"]}
-    assert set(skipped) == {"program.exe", "empty.txt", ".hidden.txt", "link.md"}
+    assert set(skipped) == {
+        *("program.exe", "empty.txt", ".hidden.txt", ".git", "link.md", "linked", "~$policy.docx"),
+    }
     assert "not supported" in skipped["program.exe"]
     assert "empty" in skipped["empty.txt"]
 
@@ -80,6 +87,9 @@ def test_ingesting_again_finds_only_duplicates(ingested: tuple[Path, Any], folde
     data_dir, _ = ingested
     report = run_json(data_dir, "ingest", str(folder / "policy.md"))
     assert (report["ready"], len(report["duplicates"])) == ([], 1)
+    again = run(data_dir, "ingest", str(folder / "broken.pdf"))
+    assert again.returncode == 1
+    assert "failed  broken.pdf: DOCUMENT_MALFORMED" in again.stdout
 
 
 def test_reindex_keeps_every_chunk_id(ingested: tuple[Path, Any]) -> None:

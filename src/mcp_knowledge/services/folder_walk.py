@@ -116,7 +116,7 @@ def walk(
             if len(found.files) >= max_files or len(found.skipped) >= max(max_files, _MOST_SKIPPED):
                 raise _EnoughError
             last = segments
-            _sort_in(found, segments, entry)
+            _sort_in(found, segments, entry, max_depth)
     except _EnoughError:
         found.stopped_at = last
     return found
@@ -143,13 +143,13 @@ def _entries(
             yield segments, entry
 
 
-def _sort_in(found: Walk, segments: Segments, entry: os.DirEntry[str]) -> None:
+def _sort_in(found: Walk, segments: Segments, entry: os.DirEntry[str], max_depth: int) -> None:
     name = "/".join(segments)
     path = text_path(name)
     if segments == (MANIFEST_NAME,):
         return
     try:
-        if reason := _reason_to_skip(entry):
+        if reason := _reason_to_skip(entry, max_depth):
             found.skipped[path] = reason
             return
         status = entry.stat(follow_symlinks=False)
@@ -158,7 +158,7 @@ def _sort_in(found: Walk, segments: Segments, entry: os.DirEntry[str]) -> None:
     found.files.append(FoundFile(name, path, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
 
 
-def _reason_to_skip(entry: os.DirEntry[str]) -> str | None:
+def _reason_to_skip(entry: os.DirEntry[str], max_depth: int) -> str | None:
     if entry.name == MANIFEST_NAME:
         return "Only the folder's own manifest counts, at its root."
     if entry.is_symlink():
@@ -166,7 +166,7 @@ def _reason_to_skip(entry: os.DirEntry[str]) -> str | None:
     if entry.name.startswith("."):
         return "Hidden folders are not scanned." if _is_folder(entry) else "Hidden files are not read."
     if _is_folder(entry):
-        return "This folder is deeper than INGEST_DATA_MAX_DEPTH."
+        return f"This folder is more than {max_depth} folders deep."
     if is_owner_file(entry.name):
         return "An office program's note that a document is open."
     return None if entry.is_file(follow_symlinks=False) else "This is not a regular file."

@@ -168,7 +168,7 @@ def scan(
 
     settings = settings_of(context)
     if settings.ingest_data_dir is None:
-        raise SettingsError(["INGEST_DATA_DIR: is not set; it names the folder to scan"])
+        raise SettingsError(["INGEST_DATA_DIR: name the folder to scan with this setting"])
     report = with_services(settings, lambda services: scan_folder(services, force=force, quiet=as_json))
     if as_json:
         output.print_json(report.to_json())

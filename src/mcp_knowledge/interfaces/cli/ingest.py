@@ -129,7 +129,7 @@ async def _add(
         watch.archives[receipt.archive_id] = source.name
         return True
     if receipt.duplicate:
-        report.duplicates.append(receipt.document_id)
+        await watch.note_duplicates([receipt.document_id])
         return False
     watch.pending.add(receipt.document_id)
     return True

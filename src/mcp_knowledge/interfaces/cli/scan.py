@@ -43,17 +43,17 @@ class ScanReport:
     def print(self) -> None:
         """The report for a person."""
         status, counts = self.status, self.status.counts
+        if status.error:
+            output.out.print(f"[red]The scan failed.[/red] {escape(status.error)}")
+            return
         for file in self.skipped:
             shown = wire.scan_file(file)
             path = escape(_on_one_line(file.path))
             output.out.print(f"[yellow]{file.outcome}[/yellow] {path}: {escape(shown['reason'])}")
-        if status.error:
-            output.out.print(f"[red]The scan failed.[/red] {escape(status.error)}")
-            return
         output.out.print(
             f"{counts.discovered} files: {counts.queued} new or changed, {counts.unchanged} unchanged, "
             f"{counts.duplicates} duplicates, {counts.unsupported} unsupported, {counts.oversized} too large, "
-            f"{counts.failed} failed."
+            f"{counts.failed} not taken in."
         )
         if status.removed:
             output.out.print(f"{status.removed} documents were removed because their files are gone.")

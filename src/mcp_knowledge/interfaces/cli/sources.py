@@ -5,6 +5,7 @@ import hashlib
 import os
 import re
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -15,9 +16,11 @@ from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.cli.report import Skipped
 from mcp_knowledge.services import Services
 from mcp_knowledge.services.archives import ArchiveReceipt
+from mcp_knowledge.services.folder_walk import walk
 from mcp_knowledge.services.library import StoredUpload, UploadReceipt
 
-_URL = re.compile(r"https?:", re.IGNORECASE)
+_URL = re.compile(r"[a-z][a-z0-9+.-]+://|https?:", re.IGNORECASE)  # other schemes are refused by name
+_MAX_DEPTH = 100  # folders, far beyond what people make
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,18 +74,11 @@ def find_sources(arguments: Iterable[str], skipped: list[Skipped]) -> Iterator[F
             yield FileSource(path, path.name)
 
 
-def _files_below(path: Path, skipped: list[Skipped]) -> Iterator[FileSource]:
-    for folder, names, files in os.walk(path):
-        names[:] = sorted(name for name in names if not name.startswith("."))
-        for name in sorted(files):
-            file = Path(folder) / name
-            relative = file.relative_to(path).as_posix()
-            if name.startswith("."):
-                skipped.append(Skipped(relative, "hidden file"))
-            elif file.is_symlink():
-                skipped.append(Skipped(relative, "symbolic link"))
-            else:
-                yield FileSource(file, relative)
+def _files_below(folder: Path, skipped: list[Skipped]) -> Iterator[FileSource]:
+    found = walk(folder, _MAX_DEPTH, sys.maxsize, after=None)
+    skipped += (Skipped(path or str(folder), reason) for path, reason in found.skipped.items())
+    for file in found.files:
+        yield FileSource(folder / file.name, file.path)
 
 
 def _copy_for_upload(file: Path, folder: Path, max_bytes: int) -> StoredUpload:

@@ -33,6 +33,16 @@ class Watch:
                 return
             await asyncio.sleep(_POLL_S)
 
+    async def note_duplicates(self, document_ids: list[str]) -> None:
+        """Note files whose bytes are there already; as failed where their document has failed."""
+        found = await self._services.library.get_documents(document_ids)
+        for document_id in document_ids:
+            document = found.get(document_id)
+            if document is not None and document.status == "failed":
+                self._report.failed.append(document)
+            else:
+                self._report.duplicates.append(document_id)
+
     async def leave(self) -> None:
         """Note what is still in the queue."""
         self._report.waiting.extend(sorted(self.pending))
@@ -51,10 +61,11 @@ class Watch:
         self._report.archives.append(ArchiveOutcome(path, item))
         entries = (await self._services.archives.entries([item.id]))[item.id]
         documents = {entry.document_id for entry in entries if entry.outcome == "extracted" and entry.document_id}
+        await self.note_duplicates(
+            [entry.document_id for entry in entries if entry.outcome == "duplicate" and entry.document_id]
+        )
         for entry in entries:
-            if entry.outcome == "duplicate" and entry.document_id:
-                self._report.duplicates.append(entry.document_id)
-            elif entry.outcome != "extracted":
+            if entry.outcome not in ("extracted", "duplicate"):
                 self._report.skipped.append(Skipped(f"{path}/{entry.path}", _reason(entry)))
         self.pending |= documents
         total = self._bar.tasks[self.task].total or 0
