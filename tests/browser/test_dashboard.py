@@ -91,6 +91,9 @@ def test_of_several_files_at_once_each_tells_how_it_went(visit: Visits) -> None:
     page.get_by_role("link", name="torn", exact=True).click()
     expect(page.locator(".notice")).to_contain_text("This file could not be read.")
     expect(page.get_by_role("button", name="Try again")).to_be_visible()
+    page.get_by_role("link", name="← Documents").click()
+    person.choose(("torn.pdf", b"%PDF-1.7\nnot one"))
+    expect(upload).to_contain_text("It could not be read. Open it to see why.")
 
 
 @pytest.mark.usefixtures("empty")

@@ -62,7 +62,7 @@ async def test_folders_below_the_depth_are_not_entered_and_are_named(office: Off
     look = await office.look(ingest_data_max_depth=2)
     assert look.paths == {"a/b/in.txt"}
     assert look.skipped == {"a/b/c": "skipped"}
-    assert "INGEST_DATA_MAX_DEPTH" in look.reason("a/b/c")
+    assert "more than 2 folders deep" in look.reason("a/b/c")
 
 
 async def test_a_scan_stops_at_its_limit_and_the_next_one_goes_on_there(office: Office) -> None:
@@ -474,6 +474,8 @@ async def test_the_dashboard_shows_the_scan_and_every_file_that_it_passed_over(o
         page = (await look.client.get("/folder")).text
         assert all(f"<bdi>{number:02}.exe</bdi>" in page for number in range(25))
         assert "&lt;b&gt;bold.txt" in page
+        assert "Save it as PDF" in page
+        assert 'href="/imports" aria-current="page"' in page
         chosen = (await look.client.get("/folder?show=skipped")).text
         assert "bold.txt" in chosen
         assert "00.exe" not in chosen

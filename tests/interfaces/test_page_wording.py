@@ -130,6 +130,8 @@ def test_a_failure_comes_with_advice() -> None:
     assert failure.reason == "This document is password-protected."
     assert "without the password" in failure.next_step
     assert wording.failure(None) is None
+    plain = wording.failure("A note: the file is open.")
+    assert plain == wording.Failure("", "A note: the file is open.", "")
 
 
 def test_advice_belongs_to_codes_that_exist() -> None:

@@ -110,6 +110,9 @@ async def test_a_plain_form_uploads_and_tells_what_became_of_the_file(client: ht
     nothing = await client.post("/upload", data={"file": ""}, headers=FORM)
     assert nothing.status_code == 303
     assert "code=INVALID_UPLOAD" in nothing.headers["location"]
+    told = (await client.get(nothing.headers["location"])).text
+    assert "The file is empty or did not arrive whole." in told
+    assert "multipart field" not in told
 
 
 async def test_a_plain_form_deletes_and_reads_again(client: httpx2.AsyncClient) -> None:

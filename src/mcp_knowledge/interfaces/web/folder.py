@@ -8,7 +8,7 @@ from fastapi.responses import HTMLResponse
 from mcp_knowledge.domain.folder import PASSED_OVER, FileOutcome, FolderFile, ScanStatus
 from mcp_knowledge.interfaces.web.documents import services_of
 from mcp_knowledge.interfaces.web.templating import render
-from mcp_knowledge.interfaces.web.wording import State, counted
+from mcp_knowledge.interfaces.web.wording import Failure, State, counted, failure
 from mcp_knowledge.interfaces.wire import scan_file
 
 PAGE_FILES = 200
@@ -16,9 +16,9 @@ LISTED_FILES = 20  # in the panel; the page has all
 
 OUTCOMES: dict[FileOutcome, State] = {
     "duplicate": State("waiting", "You have it already"),
-    "unsupported": State("waiting", "Passed over"),
+    "unsupported": State("waiting", "Other format"),
     "oversized": State("failed", "Too large"),
-    "failed": State("failed", "Left out"),
+    "failed": State("failed", "Failed"),
     "skipped": State("waiting", "Passed over"),
     "changing": State("working", "Being written"),
     "deleted": State("waiting", "You deleted it"),
@@ -86,11 +86,9 @@ async def folder_page(request: Request) -> HTMLResponse:
     )
 
 
-def reason(file: FolderFile) -> str:
-    """Why a file gave no document, without the code."""
-    text: str = scan_file(file)["reason"]
-    head, _, rest = text.partition(": ")
-    return rest if rest and head.isupper() else text
+def reason(file: FolderFile) -> Failure | None:
+    """Why a file gave no document, and what to do."""
+    return failure(scan_file(file)["reason"])
 
 
 def _state(status: ScanStatus) -> State:
@@ -115,7 +113,7 @@ def _summary(status: ScanStatus) -> str:
         (counts.duplicates, "that you have already"),
         (counts.unsupported, "of other formats"),
         (counts.oversized, "too large"),
-        (counts.failed, "that could not be read"),
+        (counts.failed, "that could not be taken in"),
     )
     told = ", ".join(f"{count:,} {what}" for count, what in parts if count)
     return f"{counted(counts.discovered, 'file')}{': ' if told else ''}{told}."

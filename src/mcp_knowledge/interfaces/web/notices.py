@@ -56,6 +56,8 @@ def read(request: Request) -> Notice | None:
         return Notice(_FAILURES[name], bad=True)
     code = request.query_params.get("code", "")
     if name == "refused" and code in ERROR_CODES:
-        text = f"The file was not added. {ERROR_CODES[code].message} {NEXT_STEPS.get(code, '')}"
+        # The sentence for an invalid upload speaks to programs; what to do says it all to a person.
+        reason = "" if code == "INVALID_UPLOAD" else f"{ERROR_CODES[code].message} "
+        text = f"The file was not added. {reason}{NEXT_STEPS.get(code, '')}"
         return Notice(text.strip(), bad=True)
     return None

@@ -22,7 +22,7 @@ STAGES: dict[Stage, str] = {
 NEXT_STEPS = {
     "DOCUMENT_NEEDS_OCR": "Its pages are pictures. Run it through text recognition (OCR), then upload the result.",
     "DOCUMENT_ENCRYPTED": "Save a copy without the password, then upload that.",
-    "DOCUMENT_UNSUPPORTED_FORMAT": "Save it as PDF, Word, Markdown, HTML, CSV, JSON or plain text, then upload that.",
+    "DOCUMENT_UNSUPPORTED_FORMAT": "Save it as PDF, in an Office format, as HTML or as plain text, then upload that.",
     "DOCUMENT_RESOURCE_LIMIT": "Split it into smaller files, or raise the limits in the settings.",
     "DOCUMENT_MALFORMED": "It may be damaged, or not what its name says. Open it, save it again, upload that.",
     "DOCUMENT_EMPTY": "There is nothing to search in it.",
@@ -57,7 +57,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why something failed, and what to do next (may be empty)."""
+    """Why something failed, and what to do next (may be empty). `code` is empty when it only was passed over."""
 
     code: str
     reason: str
@@ -157,11 +157,11 @@ def tells_more(document: Document) -> bool:
 
 
 def failure(error: str | None) -> Failure | None:
-    """A stored `CODE: message` taken apart, with advice; None when there is none."""
+    """A stored `CODE: message` or plain sentence, with advice; None when there is none."""
     if not error:
         return None
     code, _, reason = error.partition(": ")
-    return Failure(code, reason or code, NEXT_STEPS.get(code, ""))
+    return Failure(code, reason or code, NEXT_STEPS.get(code, "")) if code.isupper() else Failure("", error, "")
 
 
 def flat(metadata: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:

@@ -78,7 +78,9 @@ export class FileUpload {
       ? `/imports/${encodeURIComponent(body.archiveId)}`
       : `/documents/${encodeURIComponent(body.id)}`;
     this.name.replaceChildren(link);
-    if (body.duplicate) this.tell("known", "You have it already", 1);
+    if (body.duplicate && body.status === "failed")
+      this.fail("You have it already", "It could not be read. Open it to see why.");
+    else if (body.duplicate) this.tell("known", "You have it already", 1);
     else this.tell("working", this.stages.queued);
   }
 
