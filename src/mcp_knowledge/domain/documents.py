@@ -23,7 +23,6 @@ IdPrefix = Literal["col", "doc", "rev", "job", "key", "arc", "evt", "req"]
 DOCUMENT_STATUSES: tuple[DocumentStatus, ...] = ("pending", "processing", "ready", "failed", "deleting", "deleted")
 JOB_STATUSES: tuple[JobStatus, ...] = ("queued", "running", "completed", "failed", "retrying", "cancelled")
 ENTRY_OUTCOMES: tuple[EntryOutcome, ...] = ("extracted", "duplicate", "unsupported", "oversized", "failed")
-ACTIVE_JOB_STATUSES: tuple[JobStatus, ...] = ("queued", "running", "retrying")
 
 
 def now_ms() -> int:

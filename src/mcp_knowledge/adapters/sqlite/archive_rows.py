@@ -157,13 +157,15 @@ def add_document(
 def _brought_before(connection: Connection, archive_no: int, source_path: str | None, path: str) -> Document | None:
     """The live document that an archive from the same place in the folder brought under this path, unless a file of the
     present archive has met it already (an archive may hold a path twice).
+
+    CROSS JOIN makes SQLite begin with the place: many archives have a file of the same name.
     """
     if source_path is None:
         return None
     row = first_row(
         connection,
         f"""{documents.SELECT} WHERE d.document_no = (
-                SELECT e.document_no FROM archive_entries e JOIN archives a ON a.archive_no = e.archive_no
+                SELECT e.document_no FROM archives a CROSS JOIN archive_entries e ON e.archive_no = a.archive_no
                 JOIN documents x ON x.document_no = e.document_no
                 WHERE e.path = ?1 AND e.outcome = 'extracted' AND a.source_path = ?2 AND a.archive_no <> ?3
                   AND x.status NOT IN {GONE} AND NOT EXISTS (

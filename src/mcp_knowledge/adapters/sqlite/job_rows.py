@@ -184,7 +184,8 @@ def prune_jobs(connection: Connection, kept: int) -> None:
     """Forget all but the newest `kept` jobs; never an active one, nor the failed one of a live document."""
     connection.execute(
         f"""DELETE FROM jobs WHERE job_no <= (SELECT max(job_no) FROM jobs) - ? AND status NOT IN {ACTIVE} AND NOT (
-                status = 'failed' AND document_no IN (SELECT document_no FROM documents WHERE status NOT IN {GONE}))""",
+                status = 'failed' AND EXISTS (
+                    SELECT 1 FROM documents d WHERE d.document_no = jobs.document_no AND d.status NOT IN {GONE}))""",
         (kept,),
     )
 
