@@ -71,9 +71,9 @@ def fill(url: str, paths: list[Path]) -> None:
             time.sleep(POLL_S)
 
 
-def open_page(browser: Browser, url: str, dark: bool = False) -> Page:
+def open_page(browser: Browser, url: str) -> Page:
     """A window at an address, settled."""
-    page = browser.new_page(viewport=WINDOW, color_scheme="dark" if dark else "light", device_scale_factor=1.5)  # type: ignore[arg-type]  # a plain dict of ints
+    page = browser.new_page(viewport=WINDOW, device_scale_factor=1.5)  # type: ignore[arg-type]  # a plain dict of ints
     page.goto(url)
     page.wait_for_load_state("load")
     return page
@@ -81,15 +81,11 @@ def open_page(browser: Browser, url: str, dark: bool = False) -> Page:
 
 def take(browser: Browser, url: str) -> None:
     """Every picture."""
-    search = f"{url}/playground?{urlencode({'q': QUERY, 'limit': 5})}"
-    for name, dark in (("playground", False), ("playground-dark", True)):
-        page = open_page(browser, search, dark)
-        for _ in range(WARM_UP):
-            page.reload()
-        page.locator(".hit summary").first.click()
-        page.screenshot(path=IMAGES / f"{name}.png")
-    link = page.locator(".hit h3 a").first.get_attribute("href") or ""
-    open_page(browser, url + link.partition("#")[0]).screenshot(path=IMAGES / "document.png")
+    page = open_page(browser, f"{url}/playground?{urlencode({'q': QUERY, 'limit': 5})}")
+    for _ in range(WARM_UP):
+        page.reload()
+    page.locator(".hit summary").first.click()
+    page.screenshot(path=IMAGES / "playground.png")
     open_page(browser, url).screenshot(path=IMAGES / "documents.png")
 
 
