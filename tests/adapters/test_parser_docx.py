@@ -3,13 +3,14 @@ import zipfile
 from typing import Any
 
 import pytest
+from docx.enum.style import WD_STYLE_TYPE
 from docx_files import element, make_docx, part_of, with_parts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from parser_support import blocks_of, code_of, read, read_or_refuse
 
 from mcp_knowledge.adapters.parsers.registry import mime_type_of
-from mcp_knowledge.domain.blocks import Block, Code, Heading, ListBlock, Paragraph, Table
+from mcp_knowledge.domain.blocks import Block, Code, Heading, Image, ListBlock, Paragraph, Table
 
 
 def texts(blocks: list[Block]) -> list[str]:
@@ -345,3 +346,32 @@ def test_letter_paper_gives_the_headers_that_are_all_it_has() -> None:
         document.sections[0].footer.paragraphs[0].text = "Reed Street 7"
 
     assert sorted(texts(blocks_of(make_docx(build), "a.docx"))) == ["Pond Society", "Reed Street 7"]
+
+
+PIXEL = bytes.fromhex(
+    "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de0000000c4944415408d763f8cfc00000030101"
+    "00c9fe92ef0000000049454e44ae426082"
+)
+
+
+def test_pictures_are_described_after_their_paragraph_unless_a_program_did_it() -> None:
+    def build(document: Any) -> None:
+        paragraph = document.add_paragraph("See ")
+        for description in ("A red duck", "photo_17.png", "Picture 3"):
+            picture = paragraph.add_run().add_picture(io.BytesIO(PIXEL))
+            picture._inline.docPr.set("descr", description)
+
+    assert blocks_of(make_docx(build), "a.docx") == [Paragraph("See"), Image("A red duck")]
+
+
+def test_author_and_date_below_a_title_are_no_titles() -> None:
+    def build(document: Any) -> None:
+        document.add_paragraph("Report", style="Title")
+        for name in ("Author", "Date"):
+            style = document.styles.add_style(name, WD_STYLE_TYPE.PARAGRAPH)
+            style.base_style = document.styles["Title"]
+            document.add_paragraph(f"The {name}", style=style)
+
+    assert blocks_of(make_docx(build), "a.docx") == [
+        Heading(1, "Report"), Paragraph("The Author"), Paragraph("The Date"),
+    ]  # fmt: skip

@@ -1,6 +1,5 @@
 """A presentation, whatever program made it: slides with a title, blocks, notes and comments become one document."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -17,21 +16,6 @@ _OCR_SHARE = 0.3  # a picture over so much of a slide without text may be all th
 NOTES_MARK = "Notes: "
 MAX_DEPTH = 32  # of groups in groups and of list levels; no presentation program lets a user go as deep
 _MAX_TITLE_CHARS = 300  # a "title" beyond that is a text that somebody put into the title's place
-
-# What programs write where nobody described the picture: names of files, links, numbered kinds of shapes.
-_FILE_ALT = re.compile(
-    r"(?:https?|file|cid|data):\S*|\S*[\\/]\S*[\\/]\S*|.{1,120}\.(?:png|jpe?g|gif|bmp|tiff?|emf|wmf|svg|webp|ico|pdf)",
-    re.I,
-)
-_MAX_FILE_ALT_CHARS = 300
-_NUMBERED_ALT = re.compile(
-    r"(?:picture|image|graphic|photo|object|shape|bild|grafik|imagen?|immagine)?[\s_-]*\d*", re.I
-)
-_GENERATED = re.compile(
-    r"\s*(?:Description automatically generated(?: with (?:very )?(?:low|medium|high) confidence)?|"
-    r"Automatically generated description|AI-generated content may be incorrect)\.?\s*",
-    re.I,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,10 +173,3 @@ def described_pictures(descriptions: Iterable[str]) -> list[Block]:
     """Pictures by whatever is said of them, names of files too: all there is to find in a file without any text."""
     texts = dict.fromkeys(" ".join(text.split()) for text in descriptions)
     return [Image(text) for text in texts if any(map(str.isalpha, text))]
-
-
-def picture_blocks(description: str) -> list[Block]:
-    """A picture by its alternative text, if a person wrote one."""
-    text = " ".join(_GENERATED.sub(" ", " ".join(description.split())).split())
-    is_made_up = len(text) <= _MAX_FILE_ALT_CHARS and (_FILE_ALT.fullmatch(text) or _NUMBERED_ALT.fullmatch(text))
-    return [Image(text)] if text and not is_made_up else []

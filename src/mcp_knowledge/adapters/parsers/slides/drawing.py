@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Iterator
 from xml.etree.ElementTree import Element
 
-from mcp_knowledge.adapters.parsers.slides.document import MAX_DEPTH, Line, Slide, picture_blocks, text_blocks
+from mcp_knowledge.adapters.parsers.pictures import picture_blocks
+from mcp_knowledge.adapters.parsers.slides.document import MAX_DEPTH, Line, Slide, text_blocks
 from mcp_knowledge.adapters.parsers.slides.graphics import graphic_blocks
 from mcp_knowledge.adapters.parsers.slides.layout import Item, fill, ordered
 from mcp_knowledge.adapters.parsers.slides.styles import FURNITURE, TITLES, Template, place_type, placeholder

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from xml.etree.ElementTree import Element
 
-from mcp_knowledge.adapters.parsers.slides.document import MAX_DEPTH, Line, Slide, picture_blocks, text_blocks
+from mcp_knowledge.adapters.parsers.pictures import picture_blocks
+from mcp_knowledge.adapters.parsers.slides.document import MAX_DEPTH, Line, Slide, text_blocks
 from mcp_knowledge.adapters.parsers.slides.layout import Item, fill, ordered
 from mcp_knowledge.adapters.parsers.slides.odp_text import ListStyles, paragraph_text, read_table, text_lines
 from mcp_knowledge.adapters.parsers.slides.order import Box, around

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 
 from mcp_knowledge.adapters.parsers.grids import MAX_REPEATED_CHARS
 from mcp_knowledge.adapters.parsers.packages import read_parts
+from mcp_knowledge.adapters.parsers.pictures import picture_blocks
 from mcp_knowledge.adapters.parsers.slides.diagrams import diagram_lines
-from mcp_knowledge.adapters.parsers.slides.document import MAX_DEPTH, Line, Slide, picture_blocks, text_blocks
+from mcp_knowledge.adapters.parsers.slides.document import MAX_DEPTH, Line, Slide, text_blocks
 from mcp_knowledge.adapters.parsers.slides.layout import Item, ordered
 from mcp_knowledge.adapters.parsers.slides.order import Box, around
 from mcp_knowledge.adapters.parsers.slides.ppt_records import Record, utf16

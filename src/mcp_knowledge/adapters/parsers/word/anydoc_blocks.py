@@ -11,6 +11,7 @@ import anydoc
 
 from mcp_knowledge.adapters.parsers.grids import Span, span_grid
 from mcp_knowledge.adapters.parsers.list_markers import nested_items
+from mcp_knowledge.adapters.parsers.pictures import picture_blocks
 from mcp_knowledge.adapters.parsers.sinks import merge_headers, plain_text
 from mcp_knowledge.adapters.parsers.word.implied_headings import BoldLine, with_implied_headings
 from mcp_knowledge.adapters.parsers.word.list_labels import item_labels
@@ -19,7 +20,6 @@ from mcp_knowledge.domain.blocks import (
     Block,
     Code,
     Heading,
-    Image,
     ListBlock,
     Paragraph,
     Quote,
@@ -106,10 +106,9 @@ class _Reader:
             return
         if text := _MARKS.sub("", raw).strip():
             yield BoldLine(text) if _is_bold(source) else Paragraph(text)
-            return
         for inline in source.content or ():
             if inline.kind == "image" and inline.alt and not inline.alt.startswith(_MADE_UP_ALT):
-                yield Image(inline.alt)
+                yield from picture_blocks(inline.alt)
 
     def _list(self, source: anydoc.List) -> Iterator[Block]:
         """A list; tables and code inside an item stand behind it, and a heading inside (numbered as a list) ends it."""

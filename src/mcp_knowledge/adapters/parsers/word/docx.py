@@ -22,8 +22,14 @@ _TEXT_PARTS = (".xml", ".rels", ".mht", ".mhtml", ".htm", ".html", ".xhtml", ".t
 _TEXT_STREAM = re.compile(r"word/(?:document|footnotes|endnotes)\d*\.xml")
 _MAIN_RELATIONS = re.compile(r"word/_rels/document\d*\.xml\.rels")
 _COMMENTS = re.compile(r"word/comments\d*\.xml")
+_STYLES = "word/styles.xml"
 _FURNITURE = re.compile(r"word/(?:header|footer)\d*\.xml")
 _FURNITURE_ROOT = re.compile(rb"<(\w+:)(?:hdr|ftr)\b([^>]*)>(.*)</\1(?:hdr|ftr)\s*>", re.DOTALL)
+# Of a converter that makes these styles from its style of titles, which would make headings of them.
+_NO_TITLES = re.compile(
+    rb"""(<w:style\b[^>]*w:styleId=["'](?:Author|Date)["'][^>]*>(?:(?!</w:style>).){0,4000}?)<w:basedOn\b[^>]*/>""",
+    re.DOTALL,
+)
 _MESSAGES = (".mht", ".mhtml")
 
 
@@ -50,12 +56,14 @@ def _blocks(parts: Mapping[str, bytes], inserts: Mapping[str, Sequence[Block]], 
         if _COMMENTS.fullmatch(name.lower())
         for identity, comment in read_comments(in_utf8(part)).items()
     }
-    styles = read_styles(parts.get("word/styles.xml", b""))
+    styles = read_styles(parts.get(_STYLES, b""))
     streams = {
         name: edited(in_utf8(part), comments, styles, keep_hidden)
         for name, part in parts.items()
         if _TEXT_STREAM.fullmatch(name.lower())
     }
+    if _STYLES in parts:
+        streams[_STYLES] = _NO_TITLES.sub(rb"\1", parts[_STYLES])
     return document_blocks(write_parts({**parts, **streams}.items()), "docx", inserts)
 
 
