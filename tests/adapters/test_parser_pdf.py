@@ -1,7 +1,10 @@
+from collections.abc import Sequence
+
 import pytest
 from parser_support import blocks_of, code_of, read
 from pdf_files import Page, make_pdf, text_page
 
+from mcp_knowledge.adapters.parsers.pdf import reader
 from mcp_knowledge.adapters.parsers.pdf.fidelity import is_faithful
 from mcp_knowledge.adapters.parsers.pdf.layout import LayoutPage, Piece
 from mcp_knowledge.adapters.parsers.pdf.math import without_latex
@@ -117,6 +120,35 @@ def test_a_scan_needs_ocr_but_a_scanned_page_among_readable_ones_is_only_listed(
 def test_text_drawn_as_outlines_needs_ocr() -> None:
     outlines = "\n".join(f"{n} {n} m {n + 5} {n + 9} l S" for n in range(300))
     assert code_of(make_pdf([Page(extra=outlines)]), "a.pdf") == "DOCUMENT_NEEDS_OCR"
+
+
+def test_a_scan_cut_into_strips_needs_ocr() -> None:
+    strips = "\n".join(f"q 612 0 0 10 0 {y} cm /Im0 Do Q" for y in range(0, 792, 10))
+    assert code_of(make_pdf([Page(extra=strips)]), "a.pdf") == "DOCUMENT_NEEDS_OCR"
+
+
+def test_a_page_of_very_many_lines_gives_its_text_in_bounded_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawing = text_page(PROSE, heading="Site plan")
+    drawing.extra = "\n".join(f"{n % 500} {n % 700} m {n % 300} {n % 800} l S" for n in range(20_000))
+    laid_out: list[Sequence[int] | None] = []
+
+    def no_layout(_: bytes, numbers: Sequence[int] | None) -> dict[int, LayoutPage]:
+        laid_out.append(numbers)
+        return {}
+
+    monkeypatch.setattr(reader, "layout_pages", no_layout)
+    blocks = blocks_of(make_pdf([text_page(PROSE), drawing, text_page(PROSE)]), "a.pdf")
+    assert laid_out == [[1, 3]]  # what compares lines with each other is not asked about the drawing
+    assert {block.location.page_start for block in blocks if isinstance(block, Paragraph)} == {1, 2, 3}
+    assert any("Site plan" in text for text in texts(blocks))
+
+
+def test_a_form_whose_only_text_is_what_was_filled_in_is_no_empty_document() -> None:
+    field = "<< /Type /Annot /Subtype /Widget /FT /Tx /T (city) /V (Berlin) /Rect [72 500 300 520] >>"
+    note = "<< /Type /Annot /Subtype /Text /Rect [10 10 30 30] /Contents (Please check this) /T (Bob) >>"
+    blocks = blocks_of(make_pdf([Page(annotations=[field])]), "a.pdf")
+    assert [block.items for block in blocks if isinstance(block, ListBlock)] == [("city: Berlin",)]
+    assert code_of(make_pdf([Page(annotations=[note])]), "a.pdf") == "DOCUMENT_EMPTY"
 
 
 def test_filled_form_fields_and_comments_follow_the_page() -> None:

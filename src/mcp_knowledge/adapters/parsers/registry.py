@@ -64,7 +64,7 @@ _HERE = __name__.rpartition(".")[0]
 
 REGISTRY = Registry(
     (
-        Format("pdf", "1", f"{_HERE}.pdf.reader", {"pdf": "application/pdf"}, binary=True),
+        Format("pdf", "2", f"{_HERE}.pdf.reader", {"pdf": "application/pdf"}, binary=True),
         Format("doc", "1", f"{_HERE}.word.doc", {"doc": "application/msword"}, binary=True),
         Format(
             "docx",

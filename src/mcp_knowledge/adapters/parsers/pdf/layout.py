@@ -58,9 +58,12 @@ class LayoutPage:
     notes: tuple[str, ...] = ()
 
 
-def layout_pages(data: bytes) -> dict[int, LayoutPage]:
-    """Every page that liteparse can read, by number; none when it cannot read the file at all."""
+def layout_pages(data: bytes, numbers: Sequence[int] | None = None) -> dict[int, LayoutPage]:
+    """The pages of these numbers (all by default) that liteparse can read; none when it cannot read the file at all."""
     from liteparse._liteparse import LiteParse
+
+    if numbers is not None and not numbers:
+        return {}
 
     reader = LiteParse(
         ocr_enabled=False,
@@ -71,6 +74,7 @@ def layout_pages(data: bytes) -> dict[int, LayoutPage]:
         keep_headers_footers=True,
         continue_on_page_error=True,
         max_pages=_EVERY_PAGE,
+        target_pages=None if numbers is None else ",".join(map(str, numbers)),
         quiet=True,
     )
     try:

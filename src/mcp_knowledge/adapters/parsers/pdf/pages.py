@@ -13,19 +13,21 @@ _LARGE_IMAGE_SHARE = 0.30
 _SMALL_IMAGE_SHARE = 0.03
 _MANY_PATHS = 200  # text drawn as outlines
 _MAX_OBJECTS = 20_000
+_MANY_OBJECTS = 1_000
 _WORD = re.compile(r"\w")
 _HYPHEN_MARK = "\x02"  # pdfium's sign for a hyphen that only breaks the line
 
 
 @dataclass(frozen=True, slots=True)
 class PageText:
-    """A page (numbers from 1) as pdfium reads it."""
+    """A page (numbers from 1) as pdfium reads it; `paths` counts the lines and shapes of a page with very many."""
 
     number: int
     text: str
     blank: bool
     garbled: bool
     needs_ocr: bool
+    paths: int = 0
 
 
 def read_page(document: pdfium.PdfDocument, index: int) -> PageText:
@@ -55,12 +57,12 @@ def _judged(number: int, page: pdfium.PdfPage, raw: str) -> PageText:
     garbled = _garbage_share(raw) > _MAX_GARBAGE_SHARE
     text = raw.replace("\r\n", "\n").replace("\r", "\n")
     if word_characters(raw) >= _FEW_WORD_CHARACTERS and not garbled:
-        return PageText(number, text, blank=False, garbled=False, needs_ocr=False)
+        return PageText(number, text, blank=False, garbled=False, needs_ocr=False, paths=_many_paths(page))
     image_share, paths = _pictures(page)
     no_text = not raw.strip()
     picture = image_share >= _LARGE_IMAGE_SHARE or (no_text and image_share >= _SMALL_IMAGE_SHARE)
     needs_ocr = garbled or picture or (no_text and paths > _MANY_PATHS)
-    return PageText(number, text, blank=no_text and not needs_ocr, garbled=garbled, needs_ocr=needs_ocr)
+    return PageText(number, text, no_text and not needs_ocr, garbled, needs_ocr, _many_paths(page))
 
 
 def _garbage_share(text: str) -> float:
@@ -72,11 +74,20 @@ def _garbage_share(text: str) -> float:
     return garbage / len(visible)
 
 
+def _many_paths(page: pdfium.PdfPage) -> int:
+    """How many paths a page draws, or 0 when it has too few objects for that to matter."""
+    count = pdfium_c.FPDFPage_CountObjects(page)
+    if count < _MANY_OBJECTS:
+        return 0
+    kinds = (pdfium_c.FPDFPageObj_GetType(pdfium_c.FPDFPage_GetObject(page, index)) for index in range(count))
+    return sum(kind == pdfium_c.FPDF_PAGEOBJ_PATH for kind in kinds)
+
+
 def _pictures(page: pdfium.PdfPage) -> tuple[float, int]:
-    """The largest picture's share of the page's area, and how many paths the page draws."""
+    """The share of the page's area that pictures cover (a scan may be cut into strips), and how many paths it draws."""
     width, height = page.get_size()
     area = max(width * height, 1.0)
-    largest, paths = 0.0, 0
+    covered, paths = 0.0, 0
     for number, item in enumerate(page.get_objects([pdfium_c.FPDF_PAGEOBJ_IMAGE, pdfium_c.FPDF_PAGEOBJ_PATH])):
         if number >= _MAX_OBJECTS:
             break
@@ -84,5 +95,5 @@ def _pictures(page: pdfium.PdfPage) -> tuple[float, int]:
             paths += 1
             continue
         left, bottom, right, top = item.get_bounds()
-        largest = max(largest, abs(right - left) * abs(top - bottom) / area)
-    return largest, paths
+        covered += abs(right - left) * abs(top - bottom) / area
+    return covered, paths

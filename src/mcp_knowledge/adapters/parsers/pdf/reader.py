@@ -5,6 +5,7 @@ Where liteparse loses or scrambles the text of a page, pdfium's plain text of th
 
 import ctypes
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import pypdfium2 as pdfium
@@ -24,6 +25,7 @@ from mcp_knowledge.errors import KnowledgeError
 _ENCRYPT_ENTRY = re.compile(rb"/Encrypt\s*(?:\d+\s+\d+\s+R|<<)")
 _DATE = re.compile(r"(?:D:)?(\d{4})(\d{2})?(\d{2})?(\d{2})?(\d{2})?(\d{2})?(?:(Z)|([+-]\d{2})'?(\d{2})?)?")
 _MAX_LANGUAGE_BYTES = 256
+_MAX_PATH_PAIRS = 200_000_000  # up to 6 s when all lines are long ones
 
 
 def parse(source: Source) -> NormalizedDocument:
@@ -35,11 +37,12 @@ def parse(source: Source) -> NormalizedDocument:
         properties = _properties(document)
         language = _language(document)
     filled = [page for page in pages if not page.blank]
-    if not filled:
-        raise KnowledgeError("DOCUMENT_EMPTY")
-    if all(page.needs_ocr for page in filled):
+    if filled and all(page.needs_ocr for page in filled):
         raise KnowledgeError("DOCUMENT_NEEDS_OCR")
-    blocks = _blocks(source.data, pages)
+    layouts = layout_pages(source.data, _laid_out(pages))
+    if not filled and not any(layout.fields for layout in layouts.values()):
+        raise KnowledgeError("DOCUMENT_EMPTY")
+    blocks = _blocks(without_furniture(layouts), pages)
     metadata: dict[str, Any] = {"pages": len(pages)}
     if unread := [page.number for page in pages if page.needs_ocr]:
         metadata["pagesNeedingOcr"] = unread
@@ -71,8 +74,20 @@ def _read_pages(document: pdfium.PdfDocument, max_bytes: int) -> list[PageText]:
     return pages
 
 
-def _blocks(data: bytes, pages: list[PageText]) -> list[Block]:
-    layouts = without_furniture(layout_pages(data))
+def _laid_out(pages: list[PageText]) -> list[int] | None:
+    """The numbers of the pages whose layout can be found in bounded time; None for all of them.
+
+    liteparse compares the lines of a page with each other: drawings and maps have tens of thousands.
+    """
+    numbers, left = [], _MAX_PATH_PAIRS
+    for page in pages:
+        if page.paths**2 <= left:
+            left -= page.paths**2
+            numbers.append(page.number)
+    return None if len(numbers) == len(pages) else numbers
+
+
+def _blocks(layouts: Mapping[int, LayoutPage], pages: list[PageText]) -> list[Block]:
     vocabulary = _vocabulary(pages)
     blocks: list[Block] = []
     for page in pages:
