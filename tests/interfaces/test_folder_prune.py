@@ -130,14 +130,17 @@ async def test_a_file_that_is_only_out_of_reach_keeps_its_document(office: Offic
     assert "deep/er/a.txt" in look.paths
 
 
-async def test_a_scan_that_stops_at_its_limit_removes_only_where_it_has_looked(office: Office) -> None:
-    files = fill(office, 12)
-    await office.look()
-    files[0].unlink()
-    files[11].unlink()
-    assert (await office.look(ingest_data_max_files=4)).status["removed"] == 1
-    assert (await office.look(ingest_data_max_files=4)).status["removed"] == 0
-    assert (await office.look(ingest_data_max_files=4)).status["removed"] == 1
+async def test_nothing_is_removed_before_every_place_was_looked_at_where_it_may_have_moved(office: Office) -> None:
+    files = fill(office, 6)
+    before = await office.look()
+    files[0].rename(office.root / "zz.txt")
+    files[1].unlink()
+    look = await office.look(ingest_data_max_files=3)
+    assert (look.status["removed"], look.paths) == (0, before.paths)
+    look = await office.look(ingest_data_max_files=3)
+    assert look.status["removed"] == 1
+    assert look.paths == before.paths - {"00.txt", "01.txt"} | {"zz.txt"}
+    assert look.document("zz.txt")["id"] == before.document("00.txt")["id"]
 
 
 async def test_the_command_names_every_file_that_it_passed_over(office: Office) -> None:

@@ -83,6 +83,15 @@ async def test_a_file_that_goes_takes_its_document_along_when_that_is_wanted(off
         assert len(after.documents) == 10
 
 
+async def test_a_moved_file_keeps_its_document_also_where_documents_go_with_their_files(office: Office) -> None:
+    for number in range(11):
+        office.write(f"{number}.txt", f"text number {number}")
+    async with office.opened(ingest_data_prune=True) as look:
+        (office.root / "3.txt").rename(office.root / "moved.txt")
+        after = await until(look.client, lambda look: "3.txt" not in look.paths, "the new place")
+        assert after.document("moved.txt")["id"] == look.document("3.txt")["id"]
+
+
 async def test_a_folder_that_goes_and_comes_back_is_followed_again(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:

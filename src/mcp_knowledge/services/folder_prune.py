@@ -11,7 +11,7 @@ from mcp_knowledge.domain.folder import FolderFile
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.ports import FolderStore
 from mcp_knowledge.services.folder_files import is_gone
-from mcp_knowledge.services.folder_walk import Segments, Walk
+from mcp_knowledge.services.folder_walk import Walk
 from mcp_knowledge.services.library import Library
 
 MOST_REMOVED_PERCENT = 10
@@ -28,31 +28,18 @@ class Pruned:
     reason: str | None = None
 
 
-async def find_gone(folder: FolderStore, root: Path, found: Walk, after: Segments | None) -> list[FolderFile]:
-    """Known files that the walk should have met and that are not there.
-
-    Args:
-        after: where the walk began.
-    """
+async def find_gone(folder: FolderStore, root: Path, found: Walk) -> list[FolderFile]:
+    """Known files that are not there."""
     met = {item.path for item in found.files} | set(found.skipped)
     unread = ["/".join(segments) for segments in found.unread]
     gone: list[FolderFile] = []
     after_path: str | None = None
     while page := await folder.page(_PAGE, after_path):
         after_path = page[-1].path
-        missing = [
-            file
-            for file in page
-            if file.path not in met and _was_walked(file.path, found, after) and not _is_below(file.path, unread)
-        ]
+        missing = [file for file in page if file.path not in met and not _is_below(file.path, unread)]
         if missing:
             gone += await asyncio.to_thread(lambda files: [file for file in files if is_gone(root, file.path)], missing)
     return gone
-
-
-def _was_walked(path: str, found: Walk, after: Segments | None) -> bool:
-    segments = tuple(path.split("/"))
-    return (after is None or segments > after) and (found.stopped_at is None or segments <= found.stopped_at)
 
 
 def _is_below(path: str, folders: Sequence[str]) -> bool:

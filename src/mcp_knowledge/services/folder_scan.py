@@ -65,7 +65,7 @@ class Scan:
 
     Args:
         quiet_ns: leave files alone that changed so short a time ago: somebody may still be writing. `deferred` tells
-            that there were any.
+            that there were any, `newcomers_left` that nothing is known of some of them: one may be a file that moved.
         progressed: called after each file with its path.
     """
 
@@ -83,7 +83,7 @@ class Scan:
         self._folder = tools.folder
         self._written: list[FolderFile] = []
         self._since_room = 0
-        self.deferred = False
+        self.deferred = self.newcomers_left = False
 
     async def run(self, found: Walk) -> None:
         """Compare and take in. Raises StoppedError, or KnowledgeError when it cannot go on."""
@@ -127,12 +127,12 @@ class Scan:
                 self._count(old)
                 return True
             if 0 <= time.time_ns() - found.changed_ns < self._quiet_ns:
-                self.deferred = True
+                self._defer(old)
                 return False
             await self._room()
             await self._read(found, old, metadata, stale)
         except (FileChangedError, FileNotFoundError):
-            self.deferred = True
+            self._defer(old)
             self._pass_over(found, old, "changing", "This file changed while it was read; the next scan reads it.")
         except OSError as error:
             self._pass_over(found, old, "failed", f"This file cannot be read ({error.strerror}).")
@@ -141,6 +141,10 @@ class Scan:
                 raise
             self._pass_over(found, old, _FAULTS[error.code], str(error))
         return True
+
+    def _defer(self, old: FolderFile | None) -> None:
+        self.deferred = True
+        self.newcomers_left |= old is None or not (old.document_id or old.archive_id)
 
     def _check(self, found: FoundFile) -> Metadata:
         """What can be told without reading; the metadata that the manifest gives. Raises KnowledgeError."""

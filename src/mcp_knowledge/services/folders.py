@@ -181,7 +181,9 @@ class FolderScanner:
             raise StoppedError
         scan = Scan(root, manifest, begun.counts, self._tools, lambda path: self._progressed(begun, path), quiet_ns)
         await scan.run(found)
-        pruned = await self._settle_gone(root, found, after, force)
+        pruned = await self._settle_gone(
+            root, found, scan.newcomers_left, is_empty=not found.files and after is None, force=force
+        )
         counts = begun.counts
         ended = replace(
             begun,
@@ -194,13 +196,16 @@ class FolderScanner:
         )
         return ended, scan.deferred
 
-    async def _settle_gone(self, root: Path, found: Walk, after: tuple[str, ...] | None, force: bool) -> Pruned:
-        gone = await find_gone(self._folder, root, found, after)
+    async def _settle_gone(
+        self, root: Path, found: Walk, newcomers_left: bool, *, is_empty: bool, force: bool
+    ) -> Pruned:
+        gone = await find_gone(self._folder, root, found)
         await asyncio.to_thread(check_root, root)  # it may have gone meanwhile, and everything with it
         orphaned = await settle_gone(self._folder, root, gone, self._tools.changed)
         if not self._settings.ingest_data_prune:
             return Pruned()
-        is_empty = not found.files and after is None
+        if newcomers_left or found.stopped_at is not None:
+            return Pruned()  # what was not looked at yet may be where a file has moved to
         return await remove_orphaned(self._folder, self._library, orphaned, folder_is_empty=is_empty, force=force)
 
     # Telling
