@@ -188,3 +188,23 @@ SAMPLE = make_odt(
 @settings(deadline=None)
 def test_flipped_bytes_never_raise_anything_but_a_coded_error(start: int, damage: bytes) -> None:
     read_or_refuse(SAMPLE[:start] + damage + SAMPLE[start + len(damage) :], "a.odt")
+
+
+def test_paragraphs_in_a_typewriter_face_are_code_with_its_lines_and_indentation() -> None:
+    styles = (
+        '<style:style style:name="mono" style:family="text"><style:text-properties style:font-name="Courier New"/>'
+        '</style:style><style:style style:name="block" style:family="paragraph">'
+        "<style:text-properties style:font-name=\"'DejaVu Sans Mono'\"/></style:style>"
+        '<style:style style:name="heir" style:family="paragraph" style:parent-style-name="block"/>'
+        '<style:style style:name="serif" style:family="text"><style:text-properties style:font-name="Times"/>'
+        "</style:style>"
+    )
+    body = (
+        '<text:p>Call <text:span text:style-name="mono">f()</text:span> now.</text:p>'
+        '<text:p><text:span text:style-name="mono">def f():</text:span></text:p>'
+        '<text:p text:style-name="heir"><text:s text:c="4"/>return 1</text:p>'
+        '<text:p text:style-name="block"><text:span text:style-name="serif">x = {1};</text:span></text:p>'
+    )
+    assert blocks_of(make_odt(body, styles), "a.odt") == [
+        Paragraph("Call f() now."), Code("def f():\n    return 1"), Paragraph("x = {1};"),
+    ]  # fmt: skip

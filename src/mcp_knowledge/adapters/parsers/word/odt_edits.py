@@ -1,7 +1,7 @@
 """Edits of an OpenDocument text's content that anydoc does not make.
 
-Hidden text goes, comments become notes behind a mark, the title becomes a heading, and what stands in shapes, fields
-of forms and rarer indexes is put where anydoc finds it.
+Hidden text goes, comments become notes behind a mark, typewriter paragraphs get a mark, the title becomes a heading,
+and what stands in shapes, fields of forms and rarer indexes is put where anydoc finds it.
 """
 
 import re
@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from xml.parsers import expat
 from xml.sax.saxutils import escape
 
-from mcp_knowledge.adapters.parsers.word.anydoc_blocks import COMMENT_MARK
+from mcp_knowledge.adapters.parsers.word.anydoc_blocks import CODE_MARK, COMMENT_MARK
 from mcp_knowledge.adapters.parsers.word.odt_forms import FormReader
 from mcp_knowledge.adapters.parsers.word.odt_lists import ListNumbers
+from mcp_knowledge.adapters.parsers.word.wordml_parts import is_typewriter
 from mcp_knowledge.adapters.parsers.xml_events import Handler, feed
 from mcp_knowledge.adapters.parsers.xml_splices import Editor
 from mcp_knowledge.errors import KnowledgeError
@@ -52,12 +53,13 @@ def edited_content(content: bytes, styles: bytes, keep_hidden: bool) -> bytes:
 
 
 class _StyleReader(Handler):
-    """Which styles hide their text, which are a title's, and what the form fields hold."""
+    """Which styles hide their text or set it in a typewriter face, which are a title's, and what form fields hold."""
 
     def __init__(self) -> None:
         self.forms = FormReader()
         self._hidden: set[tuple[str, str]] = set()
         self._shown: set[tuple[str, str]] = set()
+        self._typewriter: dict[tuple[str, str], bool] = {}
         self._parents: dict[tuple[str, str], str] = {}
         self._style: tuple[str, str] | None = None
 
@@ -70,6 +72,8 @@ class _StyleReader(Handler):
             display = attributes.get("display")
             if display is not None:
                 (self._hidden if display == "none" else self._shown).add(self._style)
+            if font := attributes.get("font-name") or attributes.get("font-family"):
+                self._typewriter[self._style] = is_typewriter(font.strip("'\" "))
 
     def end(self, name: str, parser: expat.XMLParserType) -> None:
         self.forms.end(name)
@@ -84,6 +88,11 @@ class _StyleReader(Handler):
             if (family, ancestor) in self._hidden:
                 return True
         return False
+
+    def is_typewriter(self, family: str, name: str) -> bool | None:
+        """Whether a style sets its text in a typewriter face; None when it says nothing of the face."""
+        faces = (self._typewriter.get((family, ancestor)) for ancestor in self._chain(family, name))
+        return next((face for face in faces if face is not None), None)
 
     def is_title(self, name: str) -> bool:
         """Whether a paragraph style is that of titles, or made from it."""
@@ -108,6 +117,9 @@ class _Open:
     wrap: tuple[bytes, bytes] | None = None
     end_tag: bytes | None = None
     is_comment: bool = False
+    typewriter: bool = False
+    typed: bool = False  # a paragraph with text in a typewriter face
+    printed: bool = False  # and in any other
     pieces: list[str] = field(default_factory=list)
 
 
@@ -124,7 +136,7 @@ class _ContentEditor(Editor):
     def start(self, name: str, attributes: Mapping[str, str], parser: expat.XMLParserType) -> None:
         at = parser.CurrentByteIndex
         parent = self._open[-1].name if self._open else ""
-        item = _Open(name, at)
+        item = _Open(name, at, typewriter=self._in_typewriter(name, attributes))
         self._open.append(item)
         if numbered := self._lists.start(name, attributes, at):
             self._number(*numbered)
@@ -146,6 +158,13 @@ class _ContentEditor(Editor):
         elif name == "control":
             item.before = escape(f" {self._styles.forms.value_of(attributes.get('control', ''))} ").encode()
         self._place(item, name, parent)
+
+    def _in_typewriter(self, name: str, attributes: Mapping[str, str]) -> bool:
+        around = bool(self._open) and self._open[-1].typewriter
+        if name not in ("span", "p"):
+            return around
+        stated = self._styles.is_typewriter("text" if name == "span" else "paragraph", attributes.get("style-name", ""))
+        return (around and name == "span") if stated is None else stated
 
     def _number(self, index: int, number: int) -> None:
         """Give the list's item that begins at a byte index a number to start with."""
@@ -186,6 +205,13 @@ class _ContentEditor(Editor):
             item.wrap = (start, end)
 
     def text(self, text: str) -> None:
+        if (
+            not self._comment
+            and text.strip()
+            and (paragraph := next((item for item in reversed(self._open) if item.name == "p"), None))
+        ):
+            face = self._open[-1].typewriter
+            paragraph.typed, paragraph.printed = paragraph.typed or face, paragraph.printed or not face
         if self._comment:
             inside = self._open[-1].name
             if inside == "creator":
@@ -216,6 +242,8 @@ class _ContentEditor(Editor):
             self._wrap(item, at, end)
         elif item.before:
             self.splices.insert(item.start, item.before)
+        elif item.typed and not item.printed:
+            self.splices.insert(self.tag_end(item.start), CODE_MARK.encode())
 
     def _wrap(self, item: _Open, at: int, end: int) -> None:
         start_tag, end_tag = item.wrap or (b"", b"")
