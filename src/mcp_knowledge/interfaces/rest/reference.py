@@ -1,6 +1,7 @@
 """The routes for people: the page at `/docs`, which needs nothing from elsewhere, and the documentation's table."""
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from starlette.requests import Request
@@ -29,7 +30,7 @@ class Field:
 
 def documentation_routes() -> list[Route]:
     """`/openapi.json` and `/docs`."""
-    document = openapi_document(OPERATIONS)
+    document = _document()
     schemas = {name: _fields(schema) for name, schema in document["components"]["schemas"].items()}
 
     async def openapi(request: Request) -> Response:
@@ -42,6 +43,11 @@ def documentation_routes() -> list[Route]:
         Route(path, Resource(path, {"GET": handler}), include_in_schema=False)
         for path, handler in (("/openapi.json", openapi), ("/docs", page))
     ]
+
+
+@cache
+def _document() -> Json:
+    return openapi_document(OPERATIONS)
 
 
 def _by_tag(document: Json) -> dict[str, list[Json]]:
