@@ -16,7 +16,7 @@ ALLOWED = {
     "interfaces": {"interfaces", "services", "domain", "ports", "errors", "settings", "__init__"},
     "errors": set(),
     "settings": {"domain"},
-    "ports": {"domain"},
+    "ports": {"ports", "domain"},
 }
 COMMAND_LINE = "interfaces/cli"  # the console script starts the composition root
 

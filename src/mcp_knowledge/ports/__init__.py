@@ -1,0 +1,69 @@
+"""What services need from the outside world. Each Protocol has, or will have, two implementations.
+
+Every method may be called from the event loop: none blocks it. Failures a client may see are `KnowledgeError`s.
+"""
+
+from mcp_knowledge.ports.archives import (
+    ArchiveMember,
+    ArchiveReader,
+    ArchiveStore,
+    MemberFault,
+    MemberKind,
+    NewArchive,
+    OpenArchive,
+)
+from mcp_knowledge.ports.embedder import Embedder
+from mcp_knowledge.ports.events import Event
+from mcp_knowledge.ports.files import BlobStore, Fetched, Fetcher, ParsedFile, Parser
+from mcp_knowledge.ports.folder import FolderStore, FolderWatch
+from mcp_knowledge.ports.indexes import LexicalIndex, VectorIndex
+from mcp_knowledge.ports.jobs import JobQueue
+from mcp_knowledge.ports.store import (
+    BlockPage,
+    Counts,
+    DocumentQuery,
+    DocumentSort,
+    IndexedRevision,
+    NewDocument,
+    NewRevision,
+    OutlineEntry,
+    Store,
+    StoreHealth,
+)
+from mcp_knowledge.ports.terms import UNSET, Position, Unset, Vector
+
+__all__ = [
+    "UNSET",
+    "ArchiveMember",
+    "ArchiveReader",
+    "ArchiveStore",
+    "BlobStore",
+    "BlockPage",
+    "Counts",
+    "DocumentQuery",
+    "DocumentSort",
+    "Embedder",
+    "Event",
+    "Fetched",
+    "Fetcher",
+    "FolderStore",
+    "FolderWatch",
+    "IndexedRevision",
+    "JobQueue",
+    "LexicalIndex",
+    "MemberFault",
+    "MemberKind",
+    "NewArchive",
+    "NewDocument",
+    "NewRevision",
+    "OpenArchive",
+    "OutlineEntry",
+    "ParsedFile",
+    "Parser",
+    "Position",
+    "Store",
+    "StoreHealth",
+    "Unset",
+    "Vector",
+    "VectorIndex",
+]

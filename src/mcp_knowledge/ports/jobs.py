@@ -1,0 +1,66 @@
+"""The queue of work."""
+
+from typing import Protocol
+
+from mcp_knowledge.domain.documents import (
+    Job,
+    JobStatus,
+    Stage,
+)
+from mcp_knowledge.ports.terms import Position
+
+
+class JobQueue(Protocol):
+    """Durable work with leases. A job's attempt fences: calls with an attempt that is no longer the job's do
+    nothing, return False.
+    """
+
+    async def claim(self, worker: str, limit: int, lease_ms: int) -> list[Job]:
+        """Take up to `limit` jobs that are due (waiting, or whose lease ran out), oldest first; documents become
+        `processing`.
+
+        A job whose last attempt's lease ran out fails with INGESTION_FAILED instead of being claimed again.
+        """
+        ...
+
+    async def renew(self, job: Job, lease_ms: int) -> bool:
+        """Hold the lease for another `lease_ms` from now."""
+        ...
+
+    async def progress(self, job: Job, stage: Stage, done: int, total: int) -> bool:
+        """Say how far the job has come."""
+        ...
+
+    async def fail(self, job: Job, code: str, message: str, retry_after_ms: int | None) -> bool:
+        """Record `CODE: message` on job and document. With `retry_after_ms` and attempts left it waits and runs
+        again, else it has failed.
+
+        A document with a searchable revision stays `ready`.
+        """
+        ...
+
+    async def release(self, job: Job) -> bool:
+        """Hand a claimed job back unharmed (shutdown): it is due at once and the attempt does not count."""
+        ...
+
+    async def retry(self, job_id: str) -> Job:
+        """Queue a failed job again with fresh attempts. Raises JOB_NOT_FOUND, JOB_NOT_RETRYABLE."""
+        ...
+
+    async def get(self, job_id: str) -> Job | None:
+        """None when there is no such job."""
+        ...
+
+    async def list(
+        self,
+        limit: int,
+        after: Position | None = None,
+        status: JobStatus | None = None,
+        document_id: str | None = None,
+    ) -> list[Job]:
+        """Newest first by (created_at_ms, id)."""
+        ...
+
+    async def next_due_ms(self) -> int | None:
+        """Unix milliseconds when the next job is due (in the past: now); None when none waits."""
+        ...
