@@ -1,9 +1,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
-from parser_support import blocks_of, code_of, read, source_text
+from parser_support import blocks_of, code_of, source_text
 
 from mcp_knowledge.adapters.parsers.finishing import MAX_BLOCK_CHARS, clean
-from mcp_knowledge.domain.blocks import Code, Heading, Paragraph
+from mcp_knowledge.domain.blocks import Code, Paragraph
 from mcp_knowledge.errors import KnowledgeError
 
 
@@ -48,18 +48,6 @@ def test_a_large_block_is_cut_into_pieces_that_say_where_they_stand() -> None:
     for block in blocks:
         assert isinstance(block, Paragraph | Code)
         assert source_text(text, block) == block.text
-
-
-def test_restructured_text_headings_get_levels_in_order_of_appearance() -> None:
-    document = read(
-        "=====\nTitle\n=====\n\nIntro\n\nPart\n----\n\nText\n\nOther\n-----\n\n1\n\nnot a heading\n--", "guide.rst"
-    )
-    assert document.title == "Title"
-    assert [(b.level, b.text) for b in document.blocks if isinstance(b, Heading)] == [
-        (1, "Title"),
-        (2, "Part"),
-        (2, "Other"),
-    ]
 
 
 def test_plain_text_has_no_headings() -> None:

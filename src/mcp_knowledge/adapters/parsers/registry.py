@@ -123,7 +123,8 @@ REGISTRY = Registry(
             binary=True,
         ),
         Format("markdown", "2", f"{_HERE}.markdown", {"md": "text/markdown", "markdown": "text/markdown"}),
-        Format("text", "1", f"{_HERE}.text", {"txt": "text/plain", "log": "text/plain", "rst": "text/x-rst"}),
+        Format("text", "1", f"{_HERE}.text", {"txt": "text/plain", "log": "text/plain"}),
+        Format("rst", "1", f"{_HERE}.rst", {"rst": "text/x-rst"}),
         Format(
             "html", "2", f"{_HERE}.html", {"html": "text/html", "htm": "text/html", "xhtml": "application/xhtml+xml"}
         ),

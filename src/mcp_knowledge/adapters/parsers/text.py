@@ -1,4 +1,4 @@
-"""Plain text: paragraphs between blank lines, with their line breaks; underlined headings of reStructuredText."""
+"""Plain text: paragraphs between blank lines, with their line breaks."""
 
 import re
 from collections.abc import Iterator
@@ -6,24 +6,16 @@ from collections.abc import Iterator
 from mcp_knowledge.adapters.parsers.encodings import decode
 from mcp_knowledge.adapters.parsers.finishing import cut_text
 from mcp_knowledge.adapters.parsers.source import Source
-from mcp_knowledge.domain.blocks import Block, Heading, NormalizedDocument, Paragraph, SourceLocation
+from mcp_knowledge.domain.blocks import NormalizedDocument, Paragraph, SourceLocation
 
 _MAX_PARAGRAPH_CHARS = 4_000  # longer runs (logs) are cut at line ends, so that locations stay useful
 _BLANK_LINES = re.compile(r"(?:\r\n|\r(?!\n)|\n)[^\S\r\n]*(?:\r\n?|\n)\s*|\f\s*")
-_HEADING = re.compile(
-    r"(?:(?P<over>([^\w\s])\2{2,})[ \t]*\n)?[ \t]*(?P<text>\S.*?)[ \t]*\n(?P<under>([^\w\s])\5{2,})[ \t]*"
-)
 
 
 def parse(source: Source) -> NormalizedDocument:
     """Paragraphs with exact offsets into the decoded text."""
     decoded = decode(source.data)
-    found = paragraphs(decoded.text)
-    if source.extension != "rst":
-        return NormalizedDocument(None, decoded.metadata, tuple(found))
-    blocks = tuple(_with_headings(found))
-    title = next((block.text for block in blocks if isinstance(block, Heading)), None)
-    return NormalizedDocument(title, decoded.metadata, blocks)
+    return NormalizedDocument(None, decoded.metadata, tuple(paragraphs(decoded.text)))
 
 
 def paragraphs(text: str, start: int = 0) -> Iterator[Paragraph]:
@@ -40,18 +32,3 @@ def _located(text: str, start: int, end: int) -> Iterator[Paragraph]:
             first = start + piece.index(stripped)
             yield Paragraph(stripped, SourceLocation(char_start=first, char_end=first + len(stripped)))
         start += len(piece)
-
-
-def _with_headings(found: Iterator[Paragraph]) -> Iterator[Block]:
-    """Turn titles with a line of punctuation below (and above) into headings; levels in order of first appearance."""
-    levels: list[str] = []
-    for paragraph in found:
-        text = paragraph.text.replace("\r\n", "\n")
-        match = _HEADING.fullmatch(text)
-        if match is None or len(match["under"]) < len(match["text"]) or match["over"] not in (None, match["under"]):
-            yield paragraph
-            continue
-        style = ("over" if match["over"] else "under") + match["under"][0]
-        if style not in levels:
-            levels.append(style)
-        yield Heading(min(levels.index(style) + 1, 6), match["text"], paragraph.location)
