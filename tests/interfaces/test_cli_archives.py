@@ -55,6 +55,7 @@ def test_an_archive_that_cannot_be_imported_shows_in_the_exit_code(tmp_path: Pat
     result = run(tmp_path / "data", "ingest", str(tmp_path / "bad.zip"))
     assert result.returncode == 1
     assert f"bad.zip: {code}: " in result.stdout
+    assert "0 ready, 1 failed." in result.stdout
     result = run(tmp_path / "data", "ingest", str(tmp_path / "bad.zip"), "--json")
     assert result.returncode == 1
     assert json.loads(result.stdout)["archives"][0]["error"].startswith(f"{code}: ")

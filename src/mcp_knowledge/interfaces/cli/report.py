@@ -51,8 +51,12 @@ class IngestReport:
     @property
     def has_failures(self) -> bool:
         """Whether a document, the import of an archive or the fetch of an address has failed."""
-        imports = any(outcome.item.state == "failed" for outcome in self.archives)
-        return bool(self.failed) or imports or any(item.asked_for for item in self.skipped)
+        return self._failures > 0 or any(item.asked_for for item in self.skipped)
+
+    @property
+    def _failures(self) -> int:
+        """Documents and archives that have failed."""
+        return len(self.failed) + sum(outcome.item.state == "failed" for outcome in self.archives)
 
     def to_json(self) -> dict[str, Any]:
         """The JSON shape for scripts."""
@@ -78,7 +82,7 @@ class IngestReport:
         parts = [f"{len(self.ready)} ready"]
         parts += [f"{len(self.waiting)} queued"] if self.waiting else []
         parts += [f"{len(self.duplicates)} already there"] if self.duplicates else []
-        parts += [f"{len(self.failed)} failed"] if self.failed else []
+        parts += [f"{self._failures} failed"] if self._failures else []
         parts += [f"{len(self.skipped)} skipped"] if self.skipped else []
         output.out.print(", ".join(parts) + ".")
 

@@ -143,8 +143,10 @@ class _Receiver:
         """The whole form. Raises KnowledgeError."""
         if not self._ended:
             raise KnowledgeError("INVALID_UPLOAD", "The upload ended before it was complete.")
-        if self._filename is None or not self._size_bytes:
+        if self._filename is None:
             raise KnowledgeError("INVALID_UPLOAD")
+        if not self._size_bytes:
+            raise KnowledgeError("INVALID_UPLOAD", "This file is empty.")
         await self.flush()
         assert self._target is not None and self._path is not None
         self._target.close()
