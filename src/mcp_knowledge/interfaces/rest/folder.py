@@ -7,9 +7,9 @@ from mcp_knowledge.domain.folder import PASSED_OVER
 from mcp_knowledge.interfaces import wire
 from mcp_knowledge.interfaces.rest.arguments import read_query
 from mcp_knowledge.interfaces.rest.context import Paging, services
-from mcp_knowledge.interfaces.rest.folder_schemas import ScanFilePage, ScanFilesQuery, ScanStatus
 from mcp_knowledge.interfaces.rest.operations import Answer, Operations
 from mcp_knowledge.interfaces.rest.responses import json_response
+from mcp_knowledge.interfaces.rest.schemas.folder import ScanFilePage, ScanFilesQuery, ScanStatus
 
 SHOWN_FILES = 100
 

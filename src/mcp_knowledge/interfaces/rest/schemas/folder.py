@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from mcp_knowledge.domain.folder import ScanState
-from mcp_knowledge.interfaces.rest.schemas import PageQuery, Shape, Timestamp
+from mcp_knowledge.interfaces.rest.schemas.common import PageQuery, Shape, Timestamp
 
 PassedOver = Literal["duplicate", "unsupported", "oversized", "failed", "skipped", "changing", "deleted"]
 
