@@ -10,9 +10,9 @@ FIXTURES = Path(__file__).parent / "fixtures"
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 
 
-def sheet_blocks(cells: dict[str, Value], **more: str) -> list[Block]:
+def sheet_blocks(cells: dict[str, Value], before: str = "", after: str = "") -> list[Block]:
     """The blocks of a workbook with one sheet, without the sheet's name."""
-    name, *blocks = blocks_of(make_xlsx(SheetFile("S", cells, **more)), "a.xlsx")  # type: ignore[arg-type]
+    name, *blocks = blocks_of(make_xlsx(SheetFile("S", cells, before, after)), "a.xlsx")
     assert isinstance(name, Heading) and name.text == "S"
     return blocks
 

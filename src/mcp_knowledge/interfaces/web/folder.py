@@ -69,16 +69,17 @@ async def folder_page(request: Request) -> HTMLResponse:
     shown = request.query_params.get("show", "")
     outcomes = tuple(outcome for outcome in PASSED_OVER if outcome == shown) or PASSED_OVER
     after = request.query_params.get("after")
-    status = await services.folders.status()
+    scan = await scan_panel(request)
+    counts = scan.status.passed_over if scan else {}
     files, next_path = await services.folders.files(PAGE_FILES, after, outcomes)
     return render(
         request,
         "folder.html",
-        scan=await scan_panel(request),
+        scan=scan,
         files=files,
         show=shown if len(outcomes) == 1 else "",
-        counts=status.passed_over,
-        total=sum(status.passed_over.values()),
+        counts=counts,
+        total=scan.total if scan else 0,
         next_path=next_path,
         is_first=after is None,
         outcomes=OUTCOMES,
