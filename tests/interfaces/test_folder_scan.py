@@ -63,6 +63,12 @@ async def test_folders_below_the_depth_are_not_entered_and_are_named(office: Off
     assert look.paths == {"a/b/in.txt"}
     assert look.skipped == {"a/b/c": "skipped"}
     assert "more than 2 folders deep" in look.reason("a/b/c")
+    office.write("a/0.txt", "before it")
+    office.write("z/y/x/w.txt", "behind it")
+    await office.look(ingest_data_max_depth=2)
+    part = await office.look(ingest_data_max_depth=3, ingest_data_max_files=2)
+    assert part.skipped == {"z/y/x": "skipped"}  # it was not looked at again yet
+    assert (await office.look(ingest_data_max_depth=3)).skipped == {}
 
 
 async def test_a_scan_stops_at_its_limit_and_the_next_one_goes_on_there(office: Office) -> None:

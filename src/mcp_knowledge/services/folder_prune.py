@@ -29,7 +29,7 @@ class Pruned:
 
 
 async def find_gone(folder: FolderStore, root: Path, found: Walk) -> list[FolderFile]:
-    """Known files that are not there."""
+    """Known files that are not there, and what is passed over no more, such as a folder that can be read again."""
     met = {item.path for item in found.files} | set(found.skipped)
     unread = ["/".join(segments) for segments in found.unread]
     gone: list[FolderFile] = []
@@ -37,9 +37,14 @@ async def find_gone(folder: FolderStore, root: Path, found: Walk) -> list[Folder
     while page := await folder.page(_PAGE, after_path):
         after_path = page[-1].path
         missing = [file for file in page if file.path not in met and not _is_below(file.path, unread)]
-        if missing:
-            gone += await asyncio.to_thread(lambda files: [file for file in files if is_gone(root, file.path)], missing)
+        gone += await asyncio.to_thread(_gone_of, missing, root, found)
     return gone
+
+
+def _gone_of(missing: Sequence[FolderFile], root: Path, found: Walk) -> list[FolderFile]:
+    return [
+        file for file in missing if (file.outcome == "skipped" and found.passed(file.path)) or is_gone(root, file.path)
+    ]
 
 
 def _is_below(path: str, folders: Sequence[str]) -> bool:

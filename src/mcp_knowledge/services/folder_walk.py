@@ -45,13 +45,21 @@ class Walk:
     Args:
         skipped: paths that are not looked into, each with the reason.
         unread: folders (as path segments) of which nothing is known: they could not be listed.
+        after: the file behind which it began, None for the first one.
         stopped_at: the last file, when there are more than were asked for.
     """
 
     files: list[FoundFile] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)
     unread: list[Segments] = field(default_factory=list)
+    after: Segments | None = None
     stopped_at: Segments | None = None
+
+    def passed(self, path: str) -> bool:
+        """Whether it came by this place."""
+        segments = tuple(path.split("/"))
+        began, ended = self.after is None or segments > self.after, self.stopped_at
+        return began and (ended is None or segments <= ended)
 
 
 class _EnoughError(Exception):
@@ -107,7 +115,7 @@ def walk(
         after: begin behind this file, where an earlier walk ended.
         stopping: asked now and then; the walk ends early when it is true.
     """
-    found = Walk()
+    found = Walk(after=after)
     last: Segments = after or ()
     try:
         for segments, entry in _entries(root, (), max_depth, after, found):
