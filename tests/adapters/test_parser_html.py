@@ -215,3 +215,25 @@ def test_the_header_of_a_text_without_main_part_is_kept_whole() -> None:
 def test_soft_hyphens_go_and_pictures_of_formulas_stay_in_their_sentence() -> None:
     html = '<p>Kaf&shy;fee, <img class="mwe-math-fallback-image-inline" alt="E=mc^2"> holds.</p>'
     assert shapes(html) == [("paragraph", "Kaffee, E=mc^2 holds.")]
+
+
+def test_lists_of_pages_that_word_wrote_are_lists_and_its_tracked_deletions_go() -> None:
+    def item(level: int, marker: str, text: str) -> str:
+        return (
+            f"<p class=MsoListParagraph style='text-indent:-18.0pt;mso-list:l0 level{level} lfo1'><![if !supportLists]>"
+            f"<span style='font-family:Symbol'><span style='mso-list:Ignore'>{marker}<span>&nbsp;&nbsp; </span></span>"
+            f"</span><![endif]>{text}</p>"
+        )
+
+    html = (
+        "<p>Before <del cite='mailto:ann' datetime='2024'>gone</del><del>struck</del></p>"
+        + item(1, "·", "one") + item(2, "o", "<b>inner</b> one") + item(2, "1.", "first") + item(1, "·", "two")
+        + "<p>Between</p>" + item(1, "3.", "three") + item(1, "4.", "four") + "<h2>Next</h2>"
+    )  # fmt: skip
+    assert shapes(html) == [
+        ("paragraph", "Before struck"),
+        ("list", "one", "  inner one", "  1. first", "two"),
+        ("paragraph", "Between"),
+        ("ordered", "3. three", "4. four"),
+        ("h2", "Next"),
+    ]

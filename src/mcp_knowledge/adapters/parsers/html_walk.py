@@ -6,6 +6,7 @@ from selectolax.lexbor import LexborNode
 
 from mcp_knowledge.adapters.parsers.sinks import ListSink, QuoteSink, Sink, TableSink
 from mcp_knowledge.adapters.parsers.stylesheets import NOTHING_HIDDEN, Hidden
+from mcp_knowledge.adapters.parsers.word_lists import WordList
 from mcp_knowledge.domain.blocks import Block, Code, Heading, Image
 
 _NEVER_CONTENT = frozenset({
@@ -91,11 +92,13 @@ class _Walker:
         self._pre_depth = 0
         self._language: str | None = None
         self._article_depth = 0  # inside main, article or a quotation, a header or footer belongs to the content
+        self._word_list = WordList()
         self._only_headings = 0  # inside the page's own header
 
     def finish(self) -> list[Block]:
         """All blocks."""
         self._flush()
+        self._end_word_list()
         return self._page.close()
 
     def text(self, text: str) -> None:
@@ -112,7 +115,7 @@ class _Walker:
             if tag == "input" and isinstance(self._sinks[-1], ListSink | TableSink):
                 self._parts.append(_check_box(node))
             return False
-        if self._is_left_out(node, tag):
+        if self._is_left_out(node, tag) or (tag == "span" and self._word_list.is_marker(node)):
             return False
         if (label := _note_label(node, tag)) is not None:
             self._parts.append(label)
@@ -159,10 +162,13 @@ class _Walker:
             if tag in _HEADINGS:
                 if not self._heading_depth:
                     self._flush()
+                    self._end_word_list()
                 self._heading_depth += 1
             self._parts.append(" ")
             return
         self._flush()
+        if tag != "p" or not self._word_list.begins(node):
+            self._end_word_list()
         sink = self._sinks[-1]
         attributes = node.attributes
         match tag:
@@ -194,6 +200,8 @@ class _Walker:
             self._parts.append(" ")
             return
         self._flush()
+        if tag != "p":
+            self._end_word_list()
         if tag in ("blockquote", "table") or tag in _LISTS:
             blocks = self._sinks.pop().close()
             for block in blocks:
@@ -213,6 +221,8 @@ class _Walker:
         attributes = node.attributes
         if not attributes and tag not in _BOILERPLATE:
             return False
+        if tag == "del" and ("datetime" in attributes or "cite" in attributes):  # a tracked change, not a line through
+            return True
         if attributes.get("hidden", "until-found") != "until-found" or attributes.get("aria-hidden") == "true":
             return True
         classes = (attributes.get("class") or "").split()
@@ -242,10 +252,15 @@ class _Walker:
         """End the inline text collected so far."""
         text, images = self._take(), self._images
         self._images = []
-        if text:
+        if text and not self._word_list.take(text):
+            self._end_word_list()
             self._sinks[-1].add_text(text)
         for alt in images:
             self._sinks[-1].add_block(Image(alt))
+
+    def _end_word_list(self) -> None:
+        for block in self._word_list.close():
+            self._sinks[-1].add_block(block)
 
     def _flush_heading(self, level: int) -> None:
         text = self._take() or " ".join(self._images)

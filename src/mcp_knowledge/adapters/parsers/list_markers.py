@@ -8,6 +8,7 @@ _ROMAN = (
     (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
     (9, "ix"), (5, "v"), (4, "iv"), (1, "i"),
 )  # fmt: skip
+BULLETS = frozenset("-*+•·o§–▪■□➢✓\uf0b7\uf0a7\uf0d8\uf0fc")  # some as symbol fonts have them
 _MAX_ROMAN = 3999
 _MAX_LETTERS = 8  # zzzzzzzz is 208
 
@@ -23,6 +24,15 @@ class Positions:
         self._numbers = {depth: number for depth, number in self._numbers.items() if depth <= indent}
         self._numbers[indent] = self._numbers.get(indent, 0) + 1
         return self._numbers[indent]
+
+
+def written_marker(marker: str, position: int, in_ordered: bool) -> str:
+    """What stands before an item that is marked so (`*`, `2.`, `#.`), where its position does not tell it."""
+    if marker in BULLETS:
+        return "- " if in_ordered else ""
+    if "#" in marker:
+        return "" if in_ordered else f"{position}. "
+    return "" if in_ordered and marker.strip("().") == str(position) else f"{marker} "
 
 
 def nested_items(block: ListBlock, in_ordered: bool) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from mcp_knowledge.adapters.parsers.encodings import decode
-from mcp_knowledge.adapters.parsers.list_markers import Positions
+from mcp_knowledge.adapters.parsers.list_markers import BULLETS, Positions, written_marker
 from mcp_knowledge.adapters.parsers.rst_tables import table_of
 from mcp_knowledge.adapters.parsers.source import Source
 from mcp_knowledge.adapters.parsers.text import paragraphs
@@ -18,7 +18,6 @@ _CODE = re.compile(r"\s*\.\.\s+(?:code-block|code|sourcecode|parsed-literal)::[ 
 _OPTION = re.compile(r"\s*:[\w-]+:(?:\s.*)?")
 _ITEM = re.compile(r"(?P<indent>\s*)(?P<marker>[-*+•]|\(?(?:\d{1,4}|#|[A-Za-z])[.)])(?P<gap>\s+)(?P<text>\S.*)")
 _MAX_DEPTH = 50  # of lists in lists that is shown
-_BULLETS = frozenset("-*+•")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +124,7 @@ class _Reader:
     def _list(self) -> ListBlock:
         """Items and what is indented below them, also after blank lines."""
         first = _ITEM.fullmatch(self._lines[self._at].text)
-        ordered = first is not None and first["marker"] not in _BULLETS
+        ordered = first is not None and first["marker"] not in BULLETS
         begin = end = self._at
         items: list[str] = []
         indents: list[int] = []
@@ -139,7 +138,7 @@ class _Reader:
                 indents = [*around[:_MAX_DEPTH], line.indent]
                 depth = "  " * (len(indents) - 1)
                 items.append(
-                    depth + _marker(item["marker"], positions.next(len(depth)), ordered) + item["text"].strip()
+                    depth + written_marker(item["marker"], positions.next(len(depth)), ordered) + item["text"].strip()
                 )
             else:
                 items[-1] += "\n" + "  " * (len(indents) - 1) + line.text.strip()
@@ -157,16 +156,7 @@ class _Reader:
         if line.indent != indents[0]:
             return line.indent > indents[0]
         item = _ITEM.fullmatch(line.text)
-        return item is not None and (item["marker"] not in _BULLETS) == ordered
-
-
-def _marker(marker: str, position: int, in_ordered: bool) -> str:
-    """What stands before an item where its position does not tell it."""
-    if marker in _BULLETS:
-        return "- " if in_ordered else ""
-    if "#" in marker:
-        return "" if in_ordered else f"{position}. "
-    return "" if in_ordered and marker.strip("().") == str(position) else f"{marker} "
+        return item is not None and (item["marker"] not in BULLETS) == ordered
 
 
 def _place(lines: Sequence[_Line]) -> SourceLocation:

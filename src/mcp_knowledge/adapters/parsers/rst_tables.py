@@ -59,6 +59,9 @@ def _simple(lines: Sequence[str]) -> Table | None:
     columns = [match.span() for match in re.finditer("=+", lines[0])]
     if len(columns) > _MAX_COLUMNS:
         return None
+    gaps = [(end, begin) for (_, end), (begin, _) in pairwise(columns)]
+    if any(line[end:begin].strip() for line in lines if not _ROW_RULE.fullmatch(line) for end, begin in gaps):
+        return None  # text over several columns
     ends = [begin for begin, _ in columns[1:]]
     rows: list[list[str]] = []
     head = 0
