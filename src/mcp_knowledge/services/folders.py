@@ -31,6 +31,7 @@ NOT_SET = "INGEST_DATA_DIR is not set."
 _OUR_FAULT = "INTERNAL_ERROR: Something went wrong on our side. The log says more."
 _TELL_S = 0.5  # between two looks at the progress of a scan
 _LOCK_POLL_S = 0.2
+_AGAIN_S = 10.0  # after a failure that no scan expects
 _STOP_S = 6.0  # of the 10 seconds that a shutdown may take
 
 
@@ -90,11 +91,18 @@ class FolderScanner:
             self._task.cancel()
 
     async def _run(self, root: Path) -> None:
-        if not self._settings.ingest_data_watch:
-            await self.scan()
-            return
         scan = partial(self._scan, False)
-        await FolderFollower(root, scan, self._watch_folder, self._stopped, self._wake).run()
+        if not self._settings.ingest_data_watch:
+            await scan(0)
+            return
+        while not self._stopped.is_set():
+            try:
+                await FolderFollower(root, scan, self._watch_folder, self._stopped, self._wake).run()
+            except Exception:
+                log.exception("Following the folder met a failure and begins anew")
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_AGAIN_S):
+                        await self._stopped.wait()
 
     # What anybody may ask for
 
