@@ -6,7 +6,7 @@ from parser_support import LIMITS, blocks_of, code_of, read
 
 from mcp_knowledge.adapters.parsers.epub import parse
 from mcp_knowledge.adapters.parsers.source import Limits, Source
-from mcp_knowledge.domain.blocks import Block, Code, Heading, Image, ListBlock, Paragraph, Table
+from mcp_knowledge.domain.blocks import Block, Code, Heading, Image, ListBlock, Paragraph, SourceLocation, Table
 from mcp_knowledge.errors import KnowledgeError
 
 
@@ -225,3 +225,16 @@ def test_books_with_any_markup_inside_give_coded_errors_only(markup: str, where:
         parse(Source(make_epub({**parts, where: markup}, container), "a.epub", Limits(**LIMITS)))
     except KnowledgeError as error:
         assert error.code.startswith("DOCUMENT_")
+
+
+def test_entries_that_a_program_counted_are_sections_but_no_headings_or_titles() -> None:
+    data = make_epub(
+        {
+            "book.opf": opf(["nav.xhtml", "c.xhtml"]),
+            "nav.xhtml": nav({"c.xhtml": "Section 1"}),
+            "c.xhtml": page("<p>Text.</p>"),
+        }
+    )
+    document = read(data, "a.epub")
+    assert document.title is None
+    assert document.blocks == (Paragraph("Text.", SourceLocation(section="Section 1")),)

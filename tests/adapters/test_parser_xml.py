@@ -234,3 +234,14 @@ def test_any_markup_gives_places_inside_the_text_or_a_coded_error(content: str |
         for block in document.blocks:
             start, end = block.location.char_start, block.location.char_end
             assert start is None or (end is not None and 0 <= start < end <= len(content))
+
+
+def test_lists_and_code_of_journal_articles_keep_numbers_and_lines() -> None:
+    text = (
+        "<article><body><p>A text of some words in a paragraph.</p><list list-type='order'><list-item><label>3.</label>"
+        "<p>three</p><list list-type='alpha-lower'><list-item><p>sub</p></list-item></list></list-item></list>"
+        "<code language='c'>if (x)\n    go();</code></body></article>"
+    )
+    blocks = blocks_of(text, "a.xml")
+    assert [block.items for block in blocks if isinstance(block, ListBlock)] == [("3. three", "  a. sub")]
+    assert [(block.text, block.language) for block in blocks if isinstance(block, Code)] == [("if (x)\n    go();", "c")]

@@ -1,5 +1,6 @@
 """EPUB: the book's pages in reading order through the HTML reader, each block in its chapter."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -13,6 +14,7 @@ from mcp_knowledge.errors import KnowledgeError
 
 _TEXT_PARTS = (".xhtml", ".html", ".htm", ".xht", ".xml", ".opf", ".ncx", "mimetype")
 _MAX_SECTION_CHARS = 200
+_COUNTED = re.compile(r"(?:section|page|split|text|file|part|document|html)[\s_.-]*\d+", re.I)  # programs' own entries
 _SHORTEST_MATCH = 4  # characters by which a heading and an entry of the table of contents may be the same
 
 
@@ -71,7 +73,7 @@ def _with_headings(found: Sequence[Block], labels: Sequence[str]) -> Iterator[Bl
     if any(isinstance(block, Heading) for block in found) or not labels or not found:
         yield from found
         return
-    named = good_title(labels[0], "") is None
+    named = good_title(labels[0], "") is None or _COUNTED.fullmatch(labels[0]) is not None
     for block in found:
         if isinstance(block, Paragraph) and any(_same(block.text, label) for label in labels):
             named = True

@@ -34,6 +34,10 @@ from mcp_knowledge.adapters.parsers.xml_tree import Node
 from mcp_knowledge.domain.blocks import Block, Code, Heading, Paragraph, SourceLocation
 
 _PROSE_SHARE = 0.4  # of all words: feeds and records with some markup in their descriptions stay below
+_NUMBERED = {  # JATS, attribute list-type
+    "order": "decimal", "alpha-lower": "lower_alpha", "alpha-upper": "upper_alpha", "roman-lower": "lower_roman",
+    "roman-upper": "upper_roman",
+}  # fmt: skip
 _MAX_REPEATED = 50  # OpenDocument repeats one cell for the empty rest of a row
 
 
@@ -102,13 +106,14 @@ class ProseReader:
 
     def _contained(self, node: Node, name: str) -> list[Block] | None:
         """What a list, table, quotation or piece of code comes to; None for any other element."""
-        if name in CODE:
+        if name in CODE or (name == "code" and "\n" in node.text().strip()):
             return [Code(node.text(), node.attributes.get("language") or node.attributes.get("lang"))]
         if not node.children:
             return None
         sink: Sink
         if name in LISTS:
-            sink = ListSink(name in ORDERED_LISTS or node.attributes.get("list-type") == "order")
+            style = _NUMBERED.get(node.attributes.get("list-type", ""))
+            sink = ListSink(name in ORDERED_LISTS or style is not None, style=style or "decimal")
             self._fill_list(sink, node)
         elif name in TABLES:
             sink = TableSink(presentation=False)
@@ -126,10 +131,15 @@ class ProseReader:
             if text := _line(node):
                 sink.add_text(text)
             return
+        label = ""  # "3." before the text of an item
         for child in node.children:
+            if child.name.lower() == "label" and not label:
+                label = f"{_line(child)} "
+                continue
             for block, _ in self._walk(child, 1):
                 if isinstance(block, Paragraph | Heading):
-                    sink.add_text(block.text)
+                    sink.add_text(label.lstrip() + block.text)
+                    label = ""
                 else:
                     sink.add_block(block)
 
