@@ -16,9 +16,13 @@ def parse(source: Source) -> NormalizedDocument:
     """Tables of up to 50 rows, each with the column names, its cell range (`A2:F51`) and its offsets."""
     decoded = decode(source.data)
     budget = TextBudget(source.limits.max_extract_bytes)
-    records = list(read_records(decoded.text, "\t" if source.extension == "tsv" else ",", budget))
-    if len(records) * max((len(record.cells) for record in records), default=0) > MAX_CELLS:
-        raise KnowledgeError("DOCUMENT_RESOURCE_LIMIT")
+    records: list[Record] = []
+    width = 0
+    for record in read_records(decoded.text, "\t" if source.extension == "tsv" else ",", budget):
+        records.append(record)
+        width = max(width, len(record.cells))
+        if len(records) * width > MAX_CELLS:
+            raise KnowledgeError("DOCUMENT_RESOURCE_LIMIT")
     tables = list(find_tables(records))
     metadata = {
         "rows": sum(len(table.rows) for table in tables),

@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import accumulate, islice
 from typing import Protocol
 
 from mcp_knowledge.adapters.parsers.source import TextBudget
@@ -12,6 +13,7 @@ from mcp_knowledge.adapters.parsers.source import TextBudget
 _DELIMITERS = (",", ";", "\t", "|")
 _SAMPLE_RECORDS = 100
 _SAMPLE_CHARS = 64 * 1024
+_UNCLEAN = 0.25  # a delimiter after which quotes end inside cells is hardly one
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 _SEPARATOR_LINE = re.compile(r'("?)sep=([,;|\t])\1(?:\r\n?|\n|\Z)', re.IGNORECASE)  # Excel's own way to state it
 _DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)")
@@ -50,8 +52,8 @@ class _Dialect:
     spaced: bool = False
     escaped: bool = False
 
-    def records(self, lines: Iterable[str]) -> _Reader:
-        """A reader of records; it counts the lines that it has read."""
+    def records(self, lines: Iterable[str], strict: bool = False) -> _Reader:
+        """A reader of records; it counts the lines that it has read. `strict` raises csv.Error for bad quotes."""
         if self.escaped:  # in as many characters, so that offsets stay
             lines = (_ESCAPED_QUOTE.sub(r'\1""', line) for line in lines)
         return csv.reader(
@@ -59,6 +61,7 @@ class _Dialect:
             delimiter=self.delimiter,
             quoting=csv.QUOTE_MINIMAL if self.quoted else csv.QUOTE_NONE,
             skipinitialspace=self.spaced,
+            strict=strict,
         )
 
 
@@ -75,14 +78,14 @@ def read_records(text: str, default: str, budget: TextBudget) -> Iterator[Record
     stated = _SEPARATOR_LINE.match(text)
     start = stated.end() if stated else 0
     dialect = _detected(text[start : start + _SAMPLE_CHARS], stated[2] if stated else None, default)
-    places = [(match.start(), match.end()) for match in _LINE.finditer(text, start)]
-    lines = [text[begin:end] for begin, end in places]
+    lines = [match[0] for match in _LINE.finditer(text, start)]
+    offsets = list(accumulate(map(len, lines), initial=start))
     if _ends_inside_quotes(lines, dialect):
         dialect = replace(dialect, quoted=False, escaped=False)
     reader = dialect.records(lines)
     first = 0
     for number, written in enumerate(reader, 1):
-        begin = places[first][0]
+        begin = offsets[first]
         first = reader.line_num
         cells = [cell.strip() for cell in written]
         if any(cells):
@@ -90,23 +93,29 @@ def read_records(text: str, default: str, budget: TextBudget) -> Iterator[Record
                 budget.take(cell)
             while not cells[-1]:
                 cells.pop()
-            end = places[first - 1][1]
+            end = offsets[first]
             yield Record(tuple(cells), number, begin, begin + len(text[begin:end].rstrip("\r\n")))
 
 
 def _detected(sample: str, stated: str | None, default: str) -> _Dialect:
     lines = sample.splitlines(keepends=True)
     dialect = _Dialect(stated or _delimiter(lines, default))
-    if '\\"' in sample:
-        dialect = _better(lines, dialect, replace(dialect, escaped=True))
+    if '\\"' in sample and not _is_clean(lines, dialect) and _is_clean(lines, replace(dialect, escaped=True)):
+        dialect = replace(dialect, escaped=True)
     if _SPACED_QUOTE.search(sample):
-        dialect = _better(lines, dialect, replace(dialect, spaced=True))
+        spaced = replace(dialect, spaced=True)
+        dialect = spaced if _evenness(lines, spaced)[0] > _evenness(lines, dialect)[0] else dialect
     return dialect
 
 
-def _better(lines: list[str], usual: _Dialect, other: _Dialect) -> _Dialect:
-    """The other dialect if it cuts more records alike."""
-    return other if _evenness(lines, other)[0] > _evenness(lines, usual)[0] else usual
+def _is_clean(lines: list[str], dialect: _Dialect) -> bool:
+    """Whether every closing quote of a sample stands at the end of its cell."""
+    try:
+        for _ in islice(dialect.records(lines, strict=True), _SAMPLE_RECORDS):
+            pass
+    except csv.Error:
+        return False
+    return True
 
 
 def _delimiter(lines: list[str], default: str) -> str:
@@ -117,7 +126,10 @@ def _delimiter(lines: list[str], default: str) -> str:
         for share, width in [_evenness(lines, _Dialect(delimiter))]
         if width > 1
     }
-    scores = {delimiter: share * (1 + min(width, 20) / 100) for delimiter, (share, width) in evenness.items()}
+    scores = {
+        delimiter: share * (1 + min(width, 20) / 100) * (1 if _is_clean(lines, _Dialect(delimiter)) else _UNCLEAN)
+        for delimiter, (share, width) in evenness.items()
+    }
     best = max(scores, key=scores.__getitem__, default=default)
     if best == "," and not any("," in _DECIMAL_COMMA.sub("", line) for line in lines):
         others = {other: scores[other] for other in scores if other != "," and evenness[other][0] >= evenness[","][0]}

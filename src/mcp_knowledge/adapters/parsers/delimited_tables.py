@@ -58,8 +58,9 @@ def _parts(records: Sequence[Record]) -> Iterator[Sequence[Record]]:
     """Stretches without blank lines; lines of one cell alone belong to what follows."""
     start = 0
     for index in range(1, len(records)):
-        alone = all(len(record.cells) == 1 for record in records[start : min(index, start + _MAX_LINES_BEFORE)])
-        if records[index].number > records[index - 1].number + 1 and not alone:
+        if records[index].number == records[index - 1].number + 1:
+            continue
+        if any(len(record.cells) > 1 for record in records[start : min(index, start + _MAX_LINES_BEFORE)]):
             yield records[start:index]
             start = index
     if records:
