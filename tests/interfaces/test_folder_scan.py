@@ -383,6 +383,9 @@ async def test_after_a_purge_the_next_scan_brings_the_folder_back(office: Office
     async with office.opened() as look:
         former = look.document("a.txt")["id"]
         await look.client.post(f"{API}/documents/purge", json={"confirm": "purge"})
+        status = (await look.client.get(f"{API}/ingest/scan-status")).json()
+        assert (status["state"], status["completedAt"], status["skipped"]) == ("completed", None, [])
+        assert "Not scanned since everything was removed" in (await look.client.get("/imports")).text
     after = await office.look()
     assert after.paths == {"a.txt"}
     assert after.document("a.txt")["id"] != former

@@ -256,9 +256,9 @@ def _state_of(status: ScanStatus) -> dict[str, Any]:
 
 
 def _status_from(state: dict[str, Any] | None) -> ScanStatus:
-    """The saved status; before the first scan, one that is about to begin."""
+    """The saved status. Without one nothing was scanned yet, or since a purge, and no scan is at work."""
     if state is None:
-        return ScanStatus("scanning")
+        return ScanStatus("completed")
     stopped_at = state["stopped_at"]
     return ScanStatus(
         **{

@@ -97,6 +97,8 @@ def _state(status: ScanStatus) -> State:
     match status.state:
         case "scanning":
             return State("working", "Looking through", counts.examined, counts.discovered or None)
+        case "completed" if status.completed_at_ms is None:
+            return State("waiting", "Not scanned since everything was removed")
         case "completed":
             return State("ready", "Up to date")
         case "completed_with_errors":
