@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from itertools import product
 
 import pytest
 from parser_support import blocks_of, code_of, read
@@ -100,6 +101,12 @@ def test_words_split_at_line_ends_are_mended() -> None:
     assert text == (
         "The international agency made a well-known e-mail about it. A well-known fact in international law."
     )
+
+
+def test_words_split_at_line_ends_are_mended_where_the_layout_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "layout_pages", lambda data, numbers: {})
+    data = make_pdf([text_page("The adminis-\ntration is a well-\nknown one.")])
+    assert texts(blocks_of(data, "a.pdf")) == ["The administration is a well-known one."]
 
 
 def test_words_split_at_page_ends_are_mended_and_span_both_pages() -> None:
@@ -216,10 +223,25 @@ def test_formulas_are_characters_again() -> None:
 
 def test_emphasis_ligatures_and_soft_hyphens_leave_no_trace() -> None:
     assert (
-        plain(r"**bold** and *italic* with \*stars\* and \_lines\_ and C:\\x")
-        == r"bold and italic with *stars* and _lines_ and C:\x"
+        plain(r"**bold** and *italic* with \*stars\* and \_lines\_, `ls` `cp` and C:\\x", "and `cp` and")
+        == r"bold and italic with *stars* and _lines_, ls `cp` and C:\x"
     )
-    assert mended("e\ufb03cient \ufb01sh co\xad\noperation op\xadtional") == "efficient fish cooperation optional"
+    printed = "e\ufb03cient \ufb01sh co\xad\noperation op\xadtional"
+    assert mended(printed, printed) == "efficient fish cooperation optional"
+
+
+@pytest.mark.parametrize(
+    ("printed", "text"),
+    [
+        ("Universit¨at f¨ur Schr¨odinger", "Universität für Schrödinger"),
+        ("J´erˆome, br`eve, Mikul´ık, Franc¸ois, ˚Angstr¨om", "Jérôme, brève, Mikulík, François, Ångström"),
+        ("That´s l´avion d´été", "That´s l´avion d´été"),  # accents for apostrophes
+        ("It´s the vector ˆr of `all`", "It´s the vector ˆr of `all`"),
+        ("FROM`users`", "FROM`users`"),
+    ],
+)
+def test_accents_that_stand_apart_come_back_onto_their_letters(printed: str, text: str) -> None:
+    assert mended(printed, printed) == text
 
 
 @pytest.mark.parametrize(
@@ -262,6 +284,16 @@ def test_a_layout_that_lost_or_scrambled_text_is_not_trusted() -> None:
     )
     assert not is_faithful(layout(cut), text)
     assert is_faithful(layout(table(("Alpha beta gamma delta", "One two three four five six"), (text[53:], ""))), text)
+
+
+def test_a_layout_that_reads_prose_across_columns_is_not_trusted() -> None:
+    words = ["".join(letters) for letters in product("abcdef", "ghijkl", "mnopqr")][:200]
+    lines = [" ".join(words[at : at + 5]) for at in range(0, 200, 5)]
+    across = " ".join(f"{left} {right}" for left, right in zip(lines[:20], lines[20:], strict=True))
+    assert is_faithful(layout(Piece("paragraph", " ".join(lines), None)), "\n".join(lines))
+    assert not is_faithful(layout(Piece("paragraph", across, None)), "\n".join(lines))
+    labels = "\n".join(line.upper() for line in lines)  # a form: its values stand after all of its labels
+    assert is_faithful(layout(Piece("paragraph", across.upper(), None)), labels)
 
 
 def test_right_to_left_pages_are_read_by_pdfium() -> None:

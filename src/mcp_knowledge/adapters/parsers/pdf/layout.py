@@ -87,27 +87,28 @@ def layout_pages(data: bytes, numbers: Sequence[int] | None = None) -> dict[int,
 
 
 def _layout_page(page: Any) -> LayoutPage:
-    pieces = tuple(piece for block in page.blocks or () if (piece := _piece(block)) is not None)
     lines = tuple(item.text for item in page.text_items)
+    text = " ".join(lines)
+    pieces = tuple(piece for block in page.blocks or () if (piece := _piece(block, text)) is not None)
     characters = sum(word_characters(piece.text) for piece in pieces)
     return LayoutPage(
         *(page.page_num, page.width, page.height, pieces, lines, characters), filled_fields(page), comments(page)
     )
 
 
-def _piece(block: Any) -> Piece | None:
+def _piece(block: Any, page_text: str) -> Piece | None:
     box = Box(block.bbox.x, block.bbox.y, block.bbox.width, block.bbox.height) if block.bbox else None
     match block.kind:
         case "heading" | "paragraph":
-            return Piece(block.kind, plain(block.text or ""), box, level=block.level or 1)
+            return Piece(block.kind, plain(block.text or "", page_text), box, level=block.level or 1)
         case "list_item":
             marker, ordered = block.marker or "", bool(block.ordered)
-            return Piece("list_item", plain(block.text or ""), box, block.level or 0, marker, ordered)
+            return Piece("list_item", plain(block.text or "", page_text), box, block.level or 0, marker, ordered)
         case "code" | "grid_fallback":
             return Piece(block.kind, "\n".join(block.lines or ()), box, language=block.lang)
         case "table":
-            header = tuple(mended(cell.text) for cell in block.header) if block.header else None
-            rows = tuple(tuple(mended(cell.text) for cell in row) for row in block.rows or ())
+            header = tuple(mended(cell.text, page_text) for cell in block.header) if block.header else None
+            rows = tuple(tuple(mended(cell.text, page_text) for cell in row) for row in block.rows or ())
             text = "\n".join(" ".join(row) for row in (header or (), *rows))
             return Piece("table", text, box, header=header, rows=rows)
         case _:  # rules and figures have no text
@@ -135,7 +136,7 @@ def page_blocks(page: LayoutPage, location: SourceLocation, vocabulary: frozense
 
 def text_blocks(text: str, location: SourceLocation, vocabulary: frozenset[str]) -> list[Block]:
     """Blocks of pdfium's plain text of a page: paragraphs where it has blank lines."""
-    parts = re.split(r"\n\s*\n", joined_lines(mended(text), vocabulary))
+    parts = re.split(r"\n\s*\n", joined_lines(mended(text, text), vocabulary))
     return [Paragraph(part.strip(), location) for part in parts if part.strip()]
 
 

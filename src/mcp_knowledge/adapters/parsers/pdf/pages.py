@@ -15,7 +15,7 @@ _MANY_PATHS = 200  # text drawn as outlines
 _MAX_OBJECTS = 20_000
 _MANY_OBJECTS = 1_000
 _WORD = re.compile(r"\w")
-_HYPHEN_MARK = "\x02"  # pdfium's sign for a hyphen that only breaks the line
+_HYPHEN_MARK = "\ufffe"  # pdfium's sign for a line end with the hyphen before it
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def word_characters(text: str) -> int:
 def _judged(number: int, page: pdfium.PdfPage, raw: str) -> PageText:
     """The verdict needs pictures and paths only where text is scarce or garbled."""
     garbled = _garbage_share(raw) > _MAX_GARBAGE_SHARE
-    text = raw.replace("\r\n", "\n").replace("\r", "\n")
+    text = raw.replace("\r\n", "\n").replace("\r", "\n").replace(_HYPHEN_MARK, "-\n")
     if word_characters(raw) >= _FEW_WORD_CHARACTERS and not garbled:
         return PageText(number, text, blank=False, garbled=False, needs_ocr=False, paths=_many_paths(page))
     image_share, paths = _pictures(page)

@@ -1,6 +1,7 @@
 """Text of PDF pages: markup and ligatures undone, hyphens at line ends mended, broken paragraphs joined."""
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -9,8 +10,19 @@ from mcp_knowledge.domain.blocks import Block, PageBreak, Paragraph
 
 _LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
 _MARKUP = re.compile(r"\\([\\*_])|\*+")
+_CODE = re.compile(r"`([^`\n]+)`")
+# Accents that TeX sets as characters of their own before the letter. An acute accent is also a common false apostrophe:
+# it counts before vowels only, and where the page has no whole accented letters.
+_ACCENTS = {
+    **{"ˆ": "\u0302", "˜": "\u0303", "¨": "\u0308", "ˇ": "\u030c", "˘": "\u0306", "¯": "\u0304", "˙": "\u0307"},
+    **{"˚": "\u030a", "˝": "\u030b", "´": "\u0301", "`": "\u0300"},
+}
+_ACCENT = re.compile(r"([ˆ˜¨ˇ˘¯˙˚˝])([^\W\d_])")
+_DOUBTFUL_ACCENT = re.compile(r"(´|(?<=[^\W\d_])`)([aeiouyAEIOUYı])")
+_ACCENTED_LETTER = re.compile("[À-ÖØ-öø-İĲ-ž]")
+_CEDILLA = re.compile(r"([cCsStT])¸(?=\w)")
 _SOFT_HYPHEN = re.compile(r"\xad\s*")
-_LINE_HYPHEN = re.compile(r"(\w+)[-\u2010\x02]\s*\n\s*(\w+)")
+_LINE_HYPHEN = re.compile(r"(\w+)[-\u2010]\s*\n\s*(\w+)")
 _BROKEN_END = re.compile(r"(\w+)[-\u2010]$")
 _WORD = re.compile(r"\w+")
 _IDEOGRAPH = re.compile("[\u3001-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff01-\uff60]")
@@ -20,14 +32,27 @@ _APART = re.compile(r"(\w+)[-\u2010] (\w+)")
 _REAL_HYPHEN_PREFIXES = frozenset({"self", "well", "ex", "non", "all", "half", "high", "low", "long", "short"})
 
 
-def plain(markdown: str) -> str:
-    """liteparse's block text without the emphasis marks and escapes that it adds."""
-    return mended(_MARKUP.sub(lambda match: match[1] or "", without_latex(markdown)))
+def plain(markdown: str, page: str) -> str:
+    """liteparse's block text without the emphasis, code marks and escapes that it adds to the text of the page."""
+    text = _CODE.sub(lambda match: match[0] if match[0] in page else match[1], without_latex(markdown))
+    return mended(_MARKUP.sub(lambda match: match[1] or "", text), page)
 
 
-def mended(text: str) -> str:
-    """Text without ligature characters and soft hyphens."""
-    return _SOFT_HYPHEN.sub("", text).translate(_LIGATURES)
+def mended(text: str, page: str) -> str:
+    """Some of a page's text without ligature characters and soft hyphens, each accent on its letter."""
+    text = _SOFT_HYPHEN.sub("", text).translate(_LIGATURES)
+    if text.isascii() and "`" not in text:
+        return text
+    text = _CEDILLA.sub(lambda match: unicodedata.normalize("NFC", match[1] + "\u0327"), text)
+    text = _ACCENT.sub(_accented, text)
+    return text if "´" not in page or _ACCENTED_LETTER.search(page) else _DOUBTFUL_ACCENT.sub(_accented, text)
+
+
+def _accented(match: re.Match[str]) -> str:
+    """A letter with the accent that stands before it, as TeX sets it; two characters where there is no such letter."""
+    letter = {"ı": "i", "ȷ": "j"}.get(match[2], match[2])
+    whole = unicodedata.normalize("NFC", letter + _ACCENTS[match[1]])
+    return whole if len(whole) == 1 else match[0]
 
 
 def joined_lines(text: str, vocabulary: frozenset[str]) -> str:
