@@ -48,6 +48,7 @@ def test_blanks_tabs_breaks_links_and_fields_are_text() -> None:
 
 def test_prompts_and_furniture_are_left_out() -> None:
     furniture = "".join(text_box("noise", kind=kind) for kind in ("footer", "header", "date-time", "page-number"))
+    furniture += text_box("noise", attributes='draw:name="Footer Placeholder 4"')
     prompt = text_box("Click to add text", kind="outline", attributes='presentation:placeholder="true"')
     assert texts(title("T") + furniture + prompt) == ["T"]
 

@@ -15,6 +15,7 @@ from mcp_knowledge.adapters.parsers.slides.xml import Package, child
 from mcp_knowledge.domain.blocks import Block, Paragraph
 
 _FURNITURE = frozenset({"footer", "header", "date-time", "page-number", "page", "handout"})
+_FURNITURE_NAME = re.compile(r"(?:Header|Footer|Date|Slide Number) Placeholder \d+")  # PowerPoint's, in converted files
 _GROUPS = frozenset({"g", "a"})
 _SHAPES = frozenset(
     {"frame", "custom-shape", "rect", "ellipse", "circle", "caption", "line", "connector", "polyline", "polygon"}
@@ -39,7 +40,7 @@ class Shapes:
 
     def _items(self, shapes: Iterable[Element], slide: Slide, depth: int) -> Iterator[Item]:
         for shape in shapes:
-            if shape.get("class") in _FURNITURE or shape.get("placeholder") == "true":
+            if _is_furniture(shape):
                 continue
             if shape.tag in _GROUPS and depth >= MAX_DEPTH:
                 yield Item(None, text_blocks(Line(paragraph_text(item)) for item in shape.iter("p")))
@@ -110,3 +111,10 @@ def points(length: str | None) -> float | None:
     """A length of an OpenDocument file in points."""
     found = _LENGTH.fullmatch(length or "")
     return float(found[1]) * _POINTS[found[2]] if found else None
+
+
+def _is_furniture(shape: Element) -> bool:
+    """Whether a shape is a prompt, or what all slides have: footer, date, number."""
+    if shape.get("class") in _FURNITURE or shape.get("placeholder") == "true":
+        return True
+    return shape.get("class") is None and _FURNITURE_NAME.fullmatch(shape.get("name", "")) is not None
