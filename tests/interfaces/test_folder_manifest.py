@@ -1,12 +1,15 @@
 """The manifest of the scanned folder, as it works on documents."""
 
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 from folder_kit import Office, settled
 from rest_kit import API
+
+from mcp_knowledge.domain.manifest import Manifest
 
 NAME = ".mcp-knowledge-manifest.json"
 
@@ -183,3 +186,21 @@ async def test_rules_that_add_up_to_too_much_fail_their_file_alone(office: Offic
     look = await office.look()
     assert look.paths == {"b.md"}
     assert look.reason("a.txt").startswith("INVALID_METADATA: ")
+
+
+async def test_a_manifest_of_many_rules_is_matched_off_the_event_loop(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: set[threading.Thread] = set()
+    match = Manifest.metadata_for
+
+    def metadata_for(self: Manifest, path: str) -> dict[str, Any]:
+        threads.add(threading.current_thread())
+        return match(self, path)
+
+    monkeypatch.setattr(Manifest, "metadata_for", metadata_for)
+    office.write("a.txt", "alpha")
+    manifest(office, *((f"**/*{number}*", {"number": number}) for number in range(500)), ("*.txt", {"team": "all"}))
+    look = await office.look()
+    assert look.document("a.txt")["metadata"]["team"] == "all"
+    assert threads and threading.main_thread() not in threads

@@ -21,6 +21,7 @@ from mcp_knowledge.services.library import Library, StoredUpload
 
 T = TypeVar("T")
 _BATCH_FILES = 200
+_FEW_RULES = 50  # of the manifest: up to a millisecond for a file
 _MOST_TWINS = 100
 _ROOM_FILES = 32  # between two looks at the queue
 _QUEUE_AHEAD = 256  # jobs waiting for the worker while more files are read: some seconds of work
@@ -122,7 +123,9 @@ class Scan:
     async def _take_one(self, found: FoundFile, old: FolderFile | None, stale: bool) -> bool:
         """False when the file is left for a later pass."""
         try:
-            metadata = self._check(found)
+            # Off the loop, unless it takes less time than going there: a manifest may have some 20,000 rules.
+            few = len(self._manifest.rules) <= _FEW_RULES
+            metadata = self._check(found) if few else await asyncio.to_thread(self._check, found)
             if not stale and _is_unchanged(found, old, metadata):
                 self._count(old)
                 return True
@@ -183,6 +186,9 @@ class Scan:
         own = await self._is_own(file.path, old)
         if own and old.metadata != file.metadata:
             await self._add_document(upload, file, replaces=old.document_id)
+            return
+        if old.archive_id and (await self._tools.archives.get(old.archive_id)).state == "failed":
+            await self._add_archive(upload, file)  # the limits may be others by now
             return
         outcome: FileOutcome = "duplicate" if old.document_id and not own else file.outcome
         self._written.append(replace(file, outcome=outcome, reason=old.reason if outcome == old.outcome else None))
