@@ -76,6 +76,11 @@ def test_everything_a_page_has_becomes_its_block_and_boilerplate_goes() -> None:
     ]
 
 
+def test_every_author_is_named() -> None:
+    html = "<meta name=author content=Ann><meta name=author content=Bob><meta name=author content=Ann><p>x"
+    assert read(html, "page.html").metadata == {"author": "Ann; Bob"}
+
+
 def test_every_container_of_text_counts() -> None:
     html = (
         "<body>a<div>b<section>c</section>d</div><article>e</article><address>f</address>"
@@ -200,7 +205,8 @@ def test_links_to_notes_are_no_part_of_words_and_links_back_are_left_out() -> No
 
 def test_what_the_pages_own_style_sheet_hides_is_left_out_unless_it_can_open() -> None:
     html = """<style>.gone, #off { color: red; display: none } .tab{display:none} .tab.on{display:block}
-    .menu{display:none} @media print { .screen { display: none } }</style><script>open(".menu")</script>
+    .menu{display:none} @media print { .screen { display: none } .menu {color: red} } @import "x";
+    #late{visibility:hidden}</style><p id=late>no</p><script>open(".menu")</script>
     <p class="a gone">no</p><p id=off>no</p><p class=tab>tab</p><p class=menu>menu</p><p class=screen>screen</p>"""
     assert shapes(html) == [("paragraph", "tab"), ("paragraph", "menu"), ("paragraph", "screen")]
     assert shapes("<style>.all{display:none}</style><p class=all>All there is</p>") == [("paragraph", "All there is")]
@@ -237,3 +243,8 @@ def test_lists_of_pages_that_word_wrote_are_lists_and_its_tracked_deletions_go()
         ("ordered", "3. three", "4. four"),
         ("h2", "Next"),
     ]
+
+
+@pytest.mark.parametrize("sheet", ["a" * 900_000, "@a{b{}" * 100_000, "/*" * 400_000, "{" * 900_000, "@" * 900_000])
+def test_style_sheets_of_any_shape_are_read_in_one_pass(sheet: str) -> None:
+    assert shapes(f"<style>display:none{sheet}</style><p>text</p>") == [("paragraph", "text")]

@@ -34,12 +34,12 @@ _NOT_NESTING = _VOID | frozenset({
     "rp", "html", "head", "body", "script", "style",
 })  # fmt: skip
 _PROPERTIES = {
-    "author": "author",
     "description": "description",
     "keywords": "keywords",
     "og:site_name": "siteName",
     "article:published_time": "published",
     "dc.date": "published",
+    "dcterms.date": "published",
     "dcterms.created": "created",
 }
 
@@ -107,12 +107,17 @@ def _page_blocks(tree: LexborHTMLParser) -> list[Block]:
 
 def _properties(tree: LexborHTMLParser) -> dict[str, Any]:
     properties: dict[str, Any] = {}
+    authors: dict[str, None] = {}
     language = tree.root.attributes.get("lang") if tree.root is not None else None
     if language and language.strip():
         properties["language"] = language.strip()
     for node in tree.css("meta[content]"):
         name = (node.attributes.get("name") or node.attributes.get("property") or "").lower()
         content = (node.attributes.get("content") or "").strip()
-        if content and name in _PROPERTIES:
+        if content and name == "author":
+            authors.setdefault(content)
+        elif content and name in _PROPERTIES:
             properties.setdefault(_PROPERTIES[name], content)
+    if authors:
+        properties["author"] = "; ".join(authors)
     return properties
