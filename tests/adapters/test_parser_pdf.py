@@ -129,6 +129,27 @@ def test_text_drawn_as_outlines_needs_ocr() -> None:
     assert code_of(make_pdf([Page(extra=outlines)]), "a.pdf") == "DOCUMENT_NEEDS_OCR"
 
 
+def test_a_running_header_in_large_type_goes_although_it_looks_like_a_heading() -> None:
+    pages = [text_page(PROSE, heading=name) for name in ("Amber", "Birch", "Cedar", "Daisy")]
+    for number, page in enumerate(pages, 1):
+        page.lines = [(72, 770, 12, f"ACME Corp | {number}/4", "F1"), *page.lines]
+    found = [block.text for block in blocks_of(make_pdf(pages), "a.pdf") if isinstance(block, Heading)]
+    assert found == ["ACME Corp | 1/4", "Amber", "Birch", "Cedar", "Daisy"]
+    chapters = [text_page(PROSE, heading=f"Chapter {number}") for number in range(1, 5)]
+    for page in chapters:
+        page.lines = [(x, y + 60, size, text, font) for x, y, size, text, font in page.lines]
+    found = [block.text for block in blocks_of(make_pdf(chapters), "a.pdf") if isinstance(block, Heading)]
+    assert found == ["Chapter 1", "Chapter 2", "Chapter 3", "Chapter 4"]
+
+
+def test_the_dots_and_the_name_of_a_table_of_contents_are_left_out() -> None:
+    page = text_page("1 Introduction . . . . . . . . . . . . . . 3\n\nSee page ... 3 and wait", heading="Contents")
+    document = read(make_pdf([page, text_page(PROSE, heading="Handbook")]), "a.pdf")
+    assert document.title == "Handbook"
+    assert mended("1 Introduction . . . . . . . iv", "") == "1 Introduction iv"
+    assert mended("2 Methods.......12, and so ... 3", "") == "2 Methods 12, and so ... 3"
+
+
 def test_a_scan_cut_into_strips_needs_ocr() -> None:
     strips = "\n".join(f"q 612 0 0 10 0 {y} cm /Im0 Do Q" for y in range(0, 792, 10))
     assert code_of(make_pdf([Page(extra=strips)]), "a.pdf") == "DOCUMENT_NEEDS_OCR"

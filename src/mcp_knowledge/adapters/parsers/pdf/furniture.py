@@ -5,12 +5,13 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from mcp_knowledge.adapters.parsers.pdf.layout import LayoutPage
+from mcp_knowledge.adapters.parsers.pdf.layout import LayoutPage, Piece
 
 _BAND_SHARE = 0.16  # of the page's height, at its top and bottom
 _NUMBER_BAND_SHARE = 0.12  # a lone number further inside may be content
 _SAME_PLACE_POINTS = 4.0
 _MAX_CHARS = 200
+_LARGER = 1.15
 _MIN_PAGES = 3
 _AROUND_NUMBERS = " -–—|·•[]()./"
 _NUMBER = re.compile(r"\d+")
@@ -32,7 +33,7 @@ class _Line:
     top: bool
     place: float
     at_edge: bool
-    counts: bool  # it may hold a page number: at one of its ends, and it is no heading
+    counts: bool  # it may hold a page number: at one of its ends, and it is not what heads the page
 
 
 def without_furniture(pages: Mapping[int, LayoutPage]) -> dict[int, LayoutPage]:
@@ -73,8 +74,13 @@ def _line(page: LayoutPage, index: int, top: bool, place: float) -> _Line:
     ends_in_number = bool(numbers) and (
         mask.strip(_AROUND_NUMBERS)[:1] == "#" or mask.strip(_AROUND_NUMBERS)[-1:] == "#"
     )
-    counts = ends_in_number and piece.kind != "heading"
+    counts = ends_in_number and (piece.kind != "heading" or _is_below_another(piece, page))
     return _Line(page.number, index, mask, numbers, top, place, at_edge, counts)
+
+
+def _is_below_another(heading: Piece, page: LayoutPage) -> bool:
+    """Whether the page has a heading in clearly larger type."""
+    return any(piece.line_height > _LARGER * heading.line_height > 0 for piece in page.pieces)
 
 
 def _is_page_number(line: _Line) -> bool:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mcp_knowledge.adapters.parsers.pdf.extras import comments, filled_fields
@@ -28,7 +28,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A layout block: liteparse's kind, its text, and the kind's own fields."""
+    """A layout block: liteparse's kind, its text, and the kind's own fields; `line_height` is a heading's, in points."""
 
     kind: str
     text: str
@@ -39,6 +39,7 @@ class Piece:
     language: str | None = None
     header: tuple[str, ...] | None = None
     rows: tuple[tuple[str, ...], ...] = ()
+    line_height: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +90,21 @@ def layout_pages(data: bytes, numbers: Sequence[int] | None = None) -> dict[int,
 def _layout_page(page: Any) -> LayoutPage:
     lines = tuple(item.text for item in page.text_items)
     text = " ".join(lines)
-    pieces = tuple(piece for block in page.blocks or () if (piece := _piece(block, text)) is not None)
+    places = [(item.y + item.height / 2, item.height) for item in page.text_items]
+    pieces = tuple(
+        replace(piece, line_height=_line_height(piece.box, places)) if piece.kind == "heading" else piece
+        for block in page.blocks or ()
+        if (piece := _piece(block, text)) is not None
+    )
     characters = sum(word_characters(piece.text) for piece in pieces)
     return LayoutPage(
         *(page.page_num, page.width, page.height, pieces, lines, characters), filled_fields(page), comments(page)
     )
+
+
+def _line_height(box: Box | None, places: Sequence[tuple[float, float]]) -> float:
+    """The height of the lines (each with its middle and its height) that stand in a box; 0 when none does."""
+    return min((h for middle, h in places if box and box.y <= middle <= box.y + box.height), default=0.0)
 
 
 def _piece(block: Any, page_text: str) -> Piece | None:

@@ -17,9 +17,9 @@ from mcp_knowledge.adapters.parsers.pdf.furniture import without_furniture
 from mcp_knowledge.adapters.parsers.pdf.layout import LayoutPage, layout_pages, page_blocks, text_blocks
 from mcp_knowledge.adapters.parsers.pdf.pages import PageText, read_page
 from mcp_knowledge.adapters.parsers.pdf.text import join_broken_blocks
-from mcp_knowledge.adapters.parsers.properties import good_title
+from mcp_knowledge.adapters.parsers.properties import titled
 from mcp_knowledge.adapters.parsers.source import Source, TextBudget
-from mcp_knowledge.domain.blocks import Block, Heading, NormalizedDocument, PageBreak, SourceLocation
+from mcp_knowledge.domain.blocks import Block, NormalizedDocument, PageBreak, SourceLocation
 from mcp_knowledge.errors import KnowledgeError
 
 _ENCRYPT_ENTRY = re.compile(rb"/Encrypt\s*(?:\d+\s+\d+\s+R|<<)")
@@ -48,9 +48,7 @@ def parse(source: Source) -> NormalizedDocument:
         metadata["pagesNeedingOcr"] = unread
     if language:
         metadata["language"] = language
-    title = good_title(properties.pop("title", None), source.filename)
-    title = title or next((block.text for block in blocks if isinstance(block, Heading)), None)
-    return NormalizedDocument(title, {**metadata, **properties}, tuple(blocks))
+    return titled(blocks, {**metadata, **properties}, source.filename)
 
 
 def _open(data: bytes) -> pdfium.PdfDocument:

@@ -21,6 +21,7 @@ _ACCENT = re.compile(r"([ˆ˜¨ˇ˘¯˙˚˝])([^\W\d_])")
 _DOUBTFUL_ACCENT = re.compile(r"(´|(?<=[^\W\d_])`)([aeiouyAEIOUYı])")
 _ACCENTED_LETTER = re.compile("[À-ÖØ-öø-İĲ-ž]")
 _CEDILLA = re.compile(r"([cCsStT])¸(?=\w)")
+_LEADERS = re.compile(r"(?:\s?\.){5,}\s*(?=(?:\d+|[ivxlc]+)\b)")  # dots from a title to its page number
 _SOFT_HYPHEN = re.compile(r"\xad\s*")
 _LINE_HYPHEN = re.compile(r"(\w+)[-\u2010]\s*\n\s*(\w+)")
 _BROKEN_END = re.compile(r"(\w+)[-\u2010]$")
@@ -39,8 +40,8 @@ def plain(markdown: str, page: str) -> str:
 
 
 def mended(text: str, page: str) -> str:
-    """Some of a page's text without ligature characters and soft hyphens, each accent on its letter."""
-    text = _SOFT_HYPHEN.sub("", text).translate(_LIGATURES)
+    """Some of a page's text without ligatures, soft hyphens and dot leaders, each accent on its letter."""
+    text = _LEADERS.sub(" ", _SOFT_HYPHEN.sub("", text).translate(_LIGATURES))
     if text.isascii() and "`" not in text:
         return text
     text = _CEDILLA.sub(lambda match: unicodedata.normalize("NFC", match[1] + "\u0327"), text)
