@@ -102,7 +102,7 @@ def test_an_old_age_is_a_date() -> None:
         (SourceLocation(page_start=3, page_end=4), "Pages 3–4"),
         (SourceLocation(slide=2), "Slide 2"),
         (SourceLocation(sheet="Costs", cell_range="B2:F40"), "Sheet Costs · B2:F40"),
-        (SourceLocation(section="Intro"), "Intro"),
+        (SourceLocation(section="Intro"), "Section Intro"),
         (SourceLocation(char_start=0, char_end=1200), "Characters 0–1,200"),
     ],
 )

@@ -40,7 +40,7 @@ def location_text(location: dict[str, Any]) -> str:
     if "cellRange" in location:
         parts.append(f"cells {location['cellRange']}")
     if "section" in location:
-        parts.append(location["section"])
+        parts.append(f"section {location['section']}")
     if not parts and "charStart" in location:
         parts.append(f"characters {location['charStart']}-{location['charEnd']}")
     return ", ".join(parts)

@@ -118,7 +118,7 @@ def place(location: SourceLocation) -> str:
     if location.cell_range is not None:
         parts.append(location.cell_range)
     if location.section is not None:
-        parts.append(location.section)
+        parts.append(f"Section {location.section}")
     if location.char_start is not None and location.char_end is not None:
         parts.append(f"Characters {location.char_start:,}–{location.char_end:,}")
     return " · ".join(parts)
