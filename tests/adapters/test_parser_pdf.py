@@ -10,7 +10,7 @@ from mcp_knowledge.adapters.parsers.pdf.fidelity import is_faithful
 from mcp_knowledge.adapters.parsers.pdf.layout import LayoutPage, Piece
 from mcp_knowledge.adapters.parsers.pdf.math import without_latex
 from mcp_knowledge.adapters.parsers.pdf.text import LineEnds, joined_lines, joined_word, mended, plain
-from mcp_knowledge.domain.blocks import Block, Heading, ListBlock, PageBreak, Paragraph
+from mcp_knowledge.domain.blocks import Block, Code, Heading, ListBlock, PageBreak, Paragraph
 
 PROSE = "The quick brown fox jumps over the lazy dog near the river bank.\nIt does so every single day of the year."
 
@@ -148,6 +148,18 @@ def test_the_dots_and_the_name_of_a_table_of_contents_are_left_out() -> None:
     assert document.title == "Handbook"
     assert mended("1 Introduction . . . . . . . iv", "") == "1 Introduction iv"
     assert mended("2 Methods.......12, and so ... 3", "") == "2 Methods 12, and so ... 3"
+
+
+def test_code_keeps_its_indentation() -> None:
+    code = ["def double(value):", "    if value:", "        return 2 * value", "    return 0"]
+    lines = [
+        (72 + 6 * (len(line) - len(line.lstrip())), 600 - 12 * n, 10, line.lstrip()) for n, line in enumerate(code)
+    ]
+    page = text_page(PROSE)
+    page.lines = [*page.lines, *((x, y, size, text, "F3") for x, y, size, text in lines)]
+    assert [block.text for block in blocks_of(make_pdf([page]), "a.pdf") if isinstance(block, Code)] == [
+        "\n".join(code)
+    ]
 
 
 def test_a_scan_cut_into_strips_needs_ocr() -> None:

@@ -13,6 +13,7 @@ from mcp_knowledge.domain.blocks import Block, Code, Heading, ListBlock, Paragra
 _EVERY_PAGE = 1_000_000
 _SENTENCE_END = re.compile(r"[.!?:;…。！？]['\"”’)\]]*$")
 _MAX_LINE_GAP_POINTS = 14.0
+_MAX_INDENT = 60
 _WORD = re.compile(r"\w+")
 
 
@@ -28,7 +29,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A layout block: liteparse's kind, its text, and the kind's own fields; `line_height` is a heading's, in points."""
+    """A layout block: liteparse's kind, its text, and the kind's own fields (`line_height` of headings, in points)."""
 
     kind: str
     text: str
@@ -94,7 +95,7 @@ def _layout_page(page: Any) -> LayoutPage:
     pieces = tuple(
         replace(piece, line_height=_line_height(piece.box, places)) if piece.kind == "heading" else piece
         for block in page.blocks or ()
-        if (piece := _piece(block, text)) is not None
+        if (piece := _piece(block, text, page.text_items)) is not None
     )
     characters = sum(word_characters(piece.text) for piece in pieces)
     return LayoutPage(
@@ -107,7 +108,16 @@ def _line_height(box: Box | None, places: Sequence[tuple[float, float]]) -> floa
     return min((h for middle, h in places if box and box.y <= middle <= box.y + box.height), default=0.0)
 
 
-def _piece(block: Any, page_text: str) -> Piece | None:
+def _indented(lines: Sequence[str], items: Sequence[Any]) -> str:
+    """Lines of code, indented as they stand on the page: liteparse gives them without."""
+    starts = {item.text.strip(): (item.x, item.width / len(item.text)) for item in reversed(items) if item.text.strip()}
+    places = [starts.get(line) for line in lines]
+    left = min((place[0] for place in places if place), default=0.0)
+    indents = [round((place[0] - left) / place[1]) if place and place[1] > 0 else 0 for place in places]
+    return "\n".join(" " * min(indent, _MAX_INDENT) + line for indent, line in zip(indents, lines, strict=True))
+
+
+def _piece(block: Any, page_text: str, items: Sequence[Any]) -> Piece | None:
     box = Box(block.bbox.x, block.bbox.y, block.bbox.width, block.bbox.height) if block.bbox else None
     match block.kind:
         case "heading" | "paragraph":
@@ -116,7 +126,7 @@ def _piece(block: Any, page_text: str) -> Piece | None:
             marker, ordered = block.marker or "", bool(block.ordered)
             return Piece("list_item", plain(block.text or "", page_text), box, block.level or 0, marker, ordered)
         case "code" | "grid_fallback":
-            return Piece(block.kind, "\n".join(block.lines or ()), box, language=block.lang)
+            return Piece(block.kind, _indented(block.lines or (), items), box, language=block.lang)
         case "table":
             header = tuple(mended(cell.text, page_text) for cell in block.header) if block.header else None
             rows = tuple(tuple(mended(cell.text, page_text) for cell in row) for row in block.rows or ())
