@@ -2,6 +2,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from web_host import answer, reaching_loopback, web_host
 
 from mcp_knowledge.app import open_services
@@ -40,14 +42,15 @@ def ingest(data_dir: Path, argument: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_an_address_that_is_not_fetched_is_named_with_the_reason(tmp_path: Path) -> None:
-    result = ingest(tmp_path / "data", "HTTP://127.0.0.1/x")
+@pytest.mark.parametrize("address", ["HTTP://127.0.0.1/x", "ftp://host/file"])
+def test_an_address_that_is_not_fetched_is_named_with_the_reason(tmp_path: Path, address: str) -> None:
+    result = ingest(tmp_path / "data", address)
     assert result.returncode == 1
-    assert "HTTP://127.0.0.1/x" in result.stdout
+    assert address in result.stdout
     assert "SSRF_BLOCKED" in result.stdout
 
 
 def test_a_path_that_does_not_exist_is_an_error_of_the_command(tmp_path: Path) -> None:
-    result = ingest(tmp_path / "data", "ftp://host/file")
+    result = ingest(tmp_path / "data", "nowhere/file.txt")
     assert result.returncode == 2
     assert "does not exist" in result.stderr
