@@ -3,7 +3,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from web_host import answer, reaching_loopback, web_host
 
 from mcp_knowledge.app import open_services
