@@ -1,8 +1,9 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from parser_support import blocks_of, read, source_text
 
-from mcp_knowledge.domain.blocks import Block, Code, Heading, ListBlock, Paragraph, Table
+from mcp_knowledge.domain.blocks import Block, Code, Heading, ListBlock, Paragraph, SourceLocation, Table
 from mcp_knowledge.errors import KnowledgeError
 
 
@@ -118,3 +119,10 @@ def test_every_block_stands_where_it_says_and_no_word_is_lost(text: str) -> None
             assert piece.replace("\r\n", "\n") == block.text
     shown = " ".join(str(shape(block)) for block in blocks)
     assert ("word" in text) <= ("word" in shown) and ("слово" in text) <= ("слово" in shown)
+
+
+@pytest.mark.parametrize("piece", ["a\n---\n", "- x\n  y\n", ".. code:: c\n", "a::\n\n", "+-+\n"])
+def test_long_texts_are_read_in_one_pass(piece: str) -> None:
+    assert blocks_of("first\n\n" + piece * 20_000, "a.rst")[0] == Paragraph(
+        "first", SourceLocation(char_start=0, char_end=5)
+    )

@@ -50,48 +50,52 @@ class _Reader:
 
     def blocks(self) -> Iterator[Block]:
         """Every block in reading order."""
-        while lines := self._run():
-            if heading := self._heading(lines):
+        self._skip_blank()
+        while self._at < len(self._lines):
+            first = self._lines[self._at]
+            if heading := self._heading():
                 yield heading
-            elif code := _CODE.fullmatch(lines[0].text):
-                self._at -= len(lines) - 1
-                yield from self._code(lines[0].indent, code["language"] or None)
-            elif _ITEM.fullmatch(lines[0].text):
-                self._at -= len(lines)
+            elif code := _CODE.fullmatch(first.text):
+                self._at += 1
+                yield from self._code(first.indent, code["language"] or None)
+            elif _ITEM.fullmatch(first.text):
                 yield self._list()
                 yield from self._shown_below(self._lines[self._at - 1 : self._at])
-            elif (table := table_of([line.text for line in lines])) is not None:
-                yield replace(table, location=_place(lines))
             else:
-                yield from self._prose(lines)
+                yield from self._run()
+            self._skip_blank()
 
-    def _run(self) -> list[_Line]:
-        """The next lines without a blank one between them."""
-        self._skip_blank()
+    def _run(self) -> Iterator[Block]:
+        """The next lines without a blank one between them: a table, or paragraphs."""
         begin = self._at
         while self._at < len(self._lines) and self._lines[self._at].text.strip():
             self._at += 1
-        return self._lines[begin : self._at]
+        lines = self._lines[begin : self._at]
+        if (table := table_of([line.text for line in lines])) is not None:
+            yield replace(table, location=_place(lines))
+        else:
+            yield from self._prose(lines)
 
     def _skip_blank(self) -> None:
         while self._at < len(self._lines) and not self._lines[self._at].text.strip():
             self._at += 1
 
-    def _heading(self, lines: Sequence[_Line]) -> Heading | None:
+    def _heading(self) -> Heading | None:
         """A line with punctuation below (and above); levels in order of first appearance."""
+        lines = self._lines[self._at : self._at + 3]
         above = len(lines) > 2 and _RULE.fullmatch(lines[0].text) is not None
         used = 3 if above else 2
         if len(lines) < used:
             return None
         text, below = lines[used - 2].text.strip(), lines[used - 1].text.strip()
-        if _RULE.fullmatch(text) or not _RULE.fullmatch(below) or len(below) < len(text):
+        if not text or _RULE.fullmatch(text) or not _RULE.fullmatch(below) or len(below) < len(text):
             return None
         if above and lines[0].text.strip() != below:
             return None
         style = f"{above}{below[0]}"
         if style not in self._styles:
             self._styles.append(style)
-        self._at -= len(lines) - used
+        self._at += used
         return Heading(min(self._styles.index(style) + 1, 6), text, _place(lines[:used]))
 
     def _prose(self, lines: Sequence[_Line]) -> Iterator[Block]:
@@ -150,7 +154,7 @@ class _Reader:
         """Whether a line is an item of the list that is read, or stands below one; literal blocks end the list."""
         if not indents:
             return True
-        before = next(line for line in self._lines[self._at - 1 :: -1] if line.text.strip())
+        before = next(self._lines[at] for at in range(self._at - 1, -1, -1) if self._lines[at].text.strip())
         if _CODE.fullmatch(line.text) or line.text.strip() == "::" or before.text.rstrip().endswith("::"):
             return False
         if line.indent != indents[0]:
