@@ -34,12 +34,15 @@ def _grid(lines: Sequence[str]) -> Table | None:
     head = 0
     for line in lines[:-1]:
         opened = [at for at in edges if line[at : at + 1] in ("|", "+")]
-        if line[:1] not in ("+", "|") or opened[-1] != edges[-1]:
+        if line[:1] not in ("+", "|") or opened[-1:] != edges[-1:]:
             return None
         pieces = [(edges.index(begin), edges.index(end), line[begin + 1 : end]) for begin, end in pairwise(opened)]
+        if _GRID_RULE.fullmatch(line):
+            head = len(rows) if "=" in line else head
+            rows.append([[] for _ in edges[1:]])
+            continue
         if any(map(_is_rule, (text for _, _, text in pieces))):
-            head = len(rows) if _GRID_RULE.fullmatch(line) and "=" in line else head
-            rows.append([*rows[-1]] if rows else [[] for _ in edges[1:]])
+            rows.append([*rows[-1]])
             for first, end, text in pieces:
                 if _is_rule(text):
                     rows[-1][first:end] = [[] for _ in range(first, end)]
