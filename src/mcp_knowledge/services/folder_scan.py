@@ -187,7 +187,8 @@ class Scan:
         if own and old.metadata != file.metadata:
             await self._add_document(upload, file, replaces=old.document_id)
             return
-        if old.archive_id and (await self._tools.archives.get(old.archive_id)).state == "failed":
+        touched = file.changed_ns != old.changed_ns
+        if touched and old.archive_id and (await self._tools.archives.get(old.archive_id)).state == "failed":
             await self._add_archive(upload, file)  # the limits may be others by now
             return
         outcome: FileOutcome = "duplicate" if old.document_id and not own else file.outcome
