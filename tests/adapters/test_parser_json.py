@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from parser_support import blocks_of, code_of, source_text
+from parser_support import blocks_of, code_of, read, source_text
 
 from mcp_knowledge.adapters.parsers.json_text import scan
 from mcp_knowledge.domain.blocks import Paragraph
@@ -37,6 +37,20 @@ def test_the_elements_of_a_nested_array_are_records_too() -> None:
 
 def test_json_lines_are_records() -> None:
     assert texts_of('{"a": 1}\n{"a": 2}\n\n"text"\n', "log.jsonl") == ["a: 1", "a: 2", "text"]
+
+
+def test_a_damaged_line_costs_nobody_the_others_and_is_told() -> None:
+    text = '{"a": 1}\n{"b": 2, oops\n{"c": {"d": 3}} and more\n\n"x"\n{"e": "cut o'
+    document = read(text, "log.jsonl")
+    texts = [block.text for block in document.blocks if isinstance(block, Paragraph)]
+    assert texts == ["a: 1", '{"b": 2, oops', "c.d: 3", "and more", "x", '{"e": "cut o']
+    assert [source_text(text, block) for block in document.blocks][1] == '{"b": 2, oops'
+    assert document.metadata["damagedLines"] == [2, 3, 6]
+
+
+def test_lines_that_are_mostly_no_json_are_refused_and_so_is_a_damaged_json_file() -> None:
+    assert code_of('{"a": 1}\none\ntwo\n', "log.jsonl") == "DOCUMENT_MALFORMED"
+    assert code_of('{"a": 1}\n{"b": 2, oops\n{"c": 3}\n', "a.json") == "DOCUMENT_MALFORMED"
 
 
 def test_offsets_cover_key_and_value() -> None:

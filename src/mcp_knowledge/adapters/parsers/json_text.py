@@ -1,5 +1,7 @@
 """JSON and JSON Lines as readable text: one line a value, with its path (`customer.address.city: Berlin`).
 
+In JSON Lines, one damaged line (a log that was cut off, say) costs nobody the others: it stays as the text that it is.
+
 A scanner of our own walks the text because offsets are needed; without recursion, and with numbers as written.
 """
 
@@ -15,6 +17,7 @@ from mcp_knowledge.domain.blocks import NormalizedDocument
 from mcp_knowledge.errors import KnowledgeError
 
 _MAX_DEPTH = 200
+_TOLD_LINES = 100
 _STRINGS = JSONDecoder(strict=False)
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _SCALAR = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w.])|(?:true|false|null|NaN|-?Infinity)(?!\w)")
@@ -41,10 +44,16 @@ class _Frame:
 
 
 def parse(source: Source) -> NormalizedDocument:
-    """Paragraphs of `path: value` lines, record (element of the first array, top-level object) by record."""
+    """Paragraphs of `path: value` lines, record (element of the first array, top-level object) by record.
+
+    `damagedLines` in the metadata has the numbers of the first lines of a `.jsonl` file that are no JSON.
+    """
     decoded = decode(source.data)
-    blocks = leaf_paragraphs(scan(decoded.text), TextBudget(source.limits.max_extract_bytes))
-    return NormalizedDocument(None, decoded.metadata, tuple(blocks))
+    damaged: list[int] = []
+    leaves = scan_lines(decoded.text, damaged) if source.extension == "jsonl" else scan(decoded.text)
+    blocks = leaf_paragraphs(leaves, TextBudget(source.limits.max_extract_bytes))
+    told = {"damagedLines": damaged[:_TOLD_LINES]} if damaged else {}
+    return NormalizedDocument(None, decoded.metadata | told, tuple(blocks))
 
 
 def scan(text: str) -> Iterator[Leaf]:
@@ -60,6 +69,35 @@ def scan(text: str) -> Iterator[Leaf]:
         yield from scanner.leaves()
         at = _skip(text, scanner.at)
         number += 1
+
+
+def scan_lines(text: str, damaged: list[int]) -> Iterator[Leaf]:
+    """The leaves of values that follow each other; a line that is no JSON is one leaf, and its number, counted from 1,
+    goes into `damaged`.
+
+    Raises:
+        KnowledgeError: DOCUMENT_MALFORMED when more lines are damaged than not, DOCUMENT_RESOURCE_LIMIT for too deep
+            nesting.
+    """
+    at = _skip(text, 0)
+    number, line, counted_to = 0, 1, 0
+    while at < len(text):
+        scanner = _Scanner(text, at, number)
+        try:
+            yield from list(scanner.leaves())
+            at = _skip(text, scanner.at)
+        except KnowledgeError as error:
+            if error.code != "DOCUMENT_MALFORMED":
+                raise
+            line, counted_to = line + text.count("\n", counted_to, at), at
+            damaged.append(line)
+            end = text.find("\n", at)
+            end = len(text) if end < 0 else end
+            yield Leaf((number, ""), "", text[at:end].rstrip(), False, at, end)
+            at = _skip(text, end)
+        number += 1
+    if len(damaged) * 2 > number:
+        raise KnowledgeError("DOCUMENT_MALFORMED")
 
 
 def _skip(text: str, at: int) -> int:

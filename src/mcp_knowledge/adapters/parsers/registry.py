@@ -132,7 +132,7 @@ REGISTRY = Registry(
         Format("epub", "1", f"{_HERE}.epub", {"epub": "application/epub+zip"}, binary=True),
         Format("eml", "1", f"{_HERE}.mail", {"eml": "message/rfc822"}),
         Format("xml", "1", f"{_HERE}.xml_text", {"xml": "application/xml"}),
-        Format("json", "1", f"{_HERE}.json_text", {"json": "application/json", "jsonl": "application/jsonl"}),
+        Format("json", "2", f"{_HERE}.json_text", {"json": "application/json", "jsonl": "application/jsonl"}),
     )
 )
 
