@@ -51,9 +51,9 @@ def parse(source: Source) -> NormalizedDocument:
     decoded = decode(source.data)
     damaged: list[int] = []
     leaves = scan_lines(decoded.text, damaged) if source.extension == "jsonl" else scan(decoded.text)
-    blocks = leaf_paragraphs(leaves, TextBudget(source.limits.max_extract_bytes))
+    blocks = tuple(leaf_paragraphs(leaves, TextBudget(source.limits.max_extract_bytes)))
     told = {"damagedLines": damaged[:_TOLD_LINES]} if damaged else {}
-    return NormalizedDocument(None, decoded.metadata | told, tuple(blocks))
+    return NormalizedDocument(None, decoded.metadata | told, blocks)
 
 
 def scan(text: str) -> Iterator[Leaf]:
