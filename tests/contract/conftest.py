@@ -1,5 +1,6 @@
 """The back ends under test. A further one (PostgreSQL) joins by a branch in `opened` and its name in `BACK_ENDS`."""
 
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -8,18 +9,6 @@ from typing import cast
 import pytest
 from contract_kit import DIMENSIONS, FINGERPRINT, Backend, Clock
 
-from mcp_knowledge.adapters.sqlite import (
-    archive_rows,
-    archives,
-    collections,
-    documents,
-    figures,
-    folder_rows,
-    indexing,
-    job_rows,
-    jobs,
-    revisions,
-)
 from mcp_knowledge.adapters.sqlite.archives import SqliteArchiveStore
 from mcp_knowledge.adapters.sqlite.connection import Database
 from mcp_knowledge.adapters.sqlite.drivers import DriverName
@@ -31,18 +20,7 @@ from mcp_knowledge.adapters.sqlite.vectors import SqliteVectorIndex
 from mcp_knowledge.domain.documents import now_ms
 
 BACK_ENDS = ("sqlite", "libsql")
-_TELLING_THE_TIME = (
-    archive_rows,
-    archives,
-    collections,
-    documents,
-    figures,
-    folder_rows,
-    indexing,
-    job_rows,
-    jobs,
-    revisions,
-)
+_ADAPTERS = "mcp_knowledge.adapters."
 
 
 @asynccontextmanager
@@ -69,8 +47,9 @@ async def opened(name: str, path: Path, clock: Clock) -> AsyncIterator[Backend]:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock(now_ms)
-    for module in _TELLING_THE_TIME:
-        monkeypatch.setattr(module, "now_ms", clock.now_ms)
+    for name, module in list(sys.modules.items()):
+        if name.startswith(_ADAPTERS) and hasattr(module, "now_ms"):
+            monkeypatch.setattr(module, "now_ms", clock.now_ms)
     return clock
 
 

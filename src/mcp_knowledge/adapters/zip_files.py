@@ -103,7 +103,7 @@ def _open(path: Path, limits: _Limits) -> OpenZip:
             infos, directory_start = archive.infolist(), archive.start_dir
     except _TooLargeDirectoryError:
         raise _too_many(limits) from None
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, struct.error, OverflowError):
+    except (zipfile.BadZipFile, OSError, ValueError, RuntimeError, struct.error, OverflowError):
         raise KnowledgeError("ARCHIVE_MALFORMED") from None
     if len(infos) > limits.entries:
         raise _too_many(limits)

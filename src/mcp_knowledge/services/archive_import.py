@@ -11,7 +11,7 @@ from mcp_knowledge.domain.filenames import is_owner_file
 from mcp_knowledge.errors import ERROR_CODES, KnowledgeError
 from mcp_knowledge.ports import ArchiveMember, ArchiveReader, ArchiveStore, BlobStore, OpenArchive
 from mcp_knowledge.services.events import Events
-from mcp_knowledge.services.library import Library, StoredUpload
+from mcp_knowledge.services.library import Filing, Library, StoredUpload
 
 _TELL_EVERY_S = 0.5
 _NESTED = (".zip", ".7z", ".rar", ".tar", ".gz", ".tgz", ".bz2", ".xz")
@@ -95,7 +95,8 @@ class ArchiveImporter:
         try:
             digest = await archive.extract(item.member, target)
             upload = StoredUpload(target, item.path, item.member.size_bytes, digest)
-            new = await self._library.keep(upload, held.collection_id, held.metadata, item.path, held.source_url)
+            filing = Filing(held.collection_id, held.metadata, item.path, held.source_url)
+            new = await self._library.keep(upload, filing)
         finally:
             target.unlink(missing_ok=True)
         try:

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from mcp_knowledge.domain.documents import ArchiveEntry, ArchiveImport, ArchiveState, Metadata, new_id
+from mcp_knowledge.domain.documents import ArchiveEntry, ArchiveImport, ArchiveState, new_id
 from mcp_knowledge.domain.filenames import safe_name
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.ports import ArchiveStore, BlobStore, NewArchive, Position
 from mcp_knowledge.services.events import Events
-from mcp_knowledge.services.library import StoredUpload
+from mcp_knowledge.services.library import UNFILED, Filing, StoredUpload
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,20 +37,13 @@ class Archives:
         self._events = events
         self._wake = wake
 
-    async def receive(
-        self,
-        file: StoredUpload,
-        collection_id: str | None = None,
-        metadata: Metadata | None = None,
-        source_path: str | None = None,
-        source_url: str | None = None,
-    ) -> ArchiveReceipt:
+    async def receive(self, file: StoredUpload, filing: Filing = UNFILED) -> ArchiveReceipt:
         """Keep a received archive and queue its import. The temporary file is gone afterwards, whatever happens.
 
         Raises:
             KnowledgeError: COLLECTION_NOT_FOUND.
         """
-        new = await self.keep(file, collection_id, metadata, source_path, source_url)
+        new = await self.keep(file, filing)
         try:
             queued = await self._store.create(new)
         except KnowledgeError:
@@ -59,14 +52,7 @@ class Archives:
         self.announce(queued)
         return ArchiveReceipt(queued.id, queued.state)
 
-    async def keep(
-        self,
-        file: StoredUpload,
-        collection_id: str | None = None,
-        metadata: Metadata | None = None,
-        source_path: str | None = None,
-        source_url: str | None = None,
-    ) -> NewArchive:
+    async def keep(self, file: StoredUpload, filing: Filing = UNFILED) -> NewArchive:
         """Make a received archive durable; what is then to be written to the store. The temporary file is gone
         afterwards, whatever happens.
         """
@@ -82,10 +68,10 @@ class Archives:
             size_bytes=file.size_bytes,
             sha256=file.sha256,
             blob_key=blob_key,
-            collection_id=collection_id,
-            metadata=metadata,
-            source_path=source_path,
-            source_url=source_url,
+            collection_id=filing.collection_id,
+            metadata=filing.metadata,
+            source_path=filing.source_path,
+            source_url=filing.source_url,
         )
 
     def announce(self, queued: ArchiveImport) -> None:

@@ -17,7 +17,7 @@ from mcp_knowledge.services.archives import Archives
 from mcp_knowledge.services.folder_files import FileChangedError, copy_file, filename_of, is_gone
 from mcp_knowledge.services.folder_walk import FoundFile, Walk
 from mcp_knowledge.services.intake import Intake
-from mcp_knowledge.services.library import Library, StoredUpload
+from mcp_knowledge.services.library import Filing, Library, StoredUpload
 
 T = TypeVar("T")
 _BATCH_FILES = 200
@@ -224,7 +224,7 @@ class Scan:
         return any(document.source_path == path for document in documents.values())
 
     async def _add_document(self, upload: StoredUpload, file: FolderFile, replaces: str | None = None) -> None:
-        new = await self._tools.library.keep(upload, metadata=file.metadata, source_path=file.path)
+        new = await self._tools.library.keep(upload, Filing(metadata=file.metadata, source_path=file.path))
         with_file = self._folder.add_document(replace(new, replaces=replaces), file)
         document, duplicate = await self._written_with(new.blob_key, with_file)
         if duplicate:
@@ -249,7 +249,7 @@ class Scan:
             raise
 
     async def _add_archive(self, upload: StoredUpload, file: FolderFile) -> None:
-        new = await self._tools.archives.keep(upload, source_path=file.path)
+        new = await self._tools.archives.keep(upload, Filing(source_path=file.path))
         queued = await self._written_with(new.blob_key, self._folder.add_archive(new, file))
         self._tools.archives.announce(queued)
         self.counts.queued += 1

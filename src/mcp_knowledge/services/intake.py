@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-from mcp_knowledge.domain.documents import Metadata
 from mcp_knowledge.domain.filenames import extension_of, safe_name
 from mcp_knowledge.services.archives import ArchiveReceipt, Archives
-from mcp_knowledge.services.library import Library, StoredUpload, UploadReceipt
+from mcp_knowledge.services.library import UNFILED, Filing, Library, StoredUpload, UploadReceipt
 
 ARCHIVE_EXTENSION = "zip"
 
@@ -31,14 +30,7 @@ class Intake:
         """Whether a file of this name is taken apart into documents."""
         return extension_of(safe_name(filename)) == ARCHIVE_EXTENSION
 
-    async def add(
-        self,
-        file: StoredUpload,
-        collection_id: str | None = None,
-        metadata: Metadata | None = None,
-        source_path: str | None = None,
-        source_url: str | None = None,
-    ) -> UploadReceipt | ArchiveReceipt:
+    async def add(self, file: StoredUpload, filing: Filing = UNFILED) -> UploadReceipt | ArchiveReceipt:
         """Keep a received file and queue what is to be done with it. The temporary file is gone afterwards, whatever
         happens.
 
@@ -46,4 +38,4 @@ class Intake:
             KnowledgeError: DOCUMENT_UNSUPPORTED_FORMAT, COLLECTION_NOT_FOUND.
         """
         take_in = self._archives.receive if self.is_archive(file.filename) else self._library.upload
-        return await take_in(file, collection_id, metadata, source_path, source_url)
+        return await take_in(file, filing)

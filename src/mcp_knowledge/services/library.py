@@ -32,6 +32,24 @@ class StoredUpload:
 
 
 @dataclass(frozen=True, slots=True)
+class Filing:
+    """How a received file is filed: in which collection, with what metadata, and where it came from.
+
+    Args:
+        source_path: in the folder or archive, with `/`.
+        source_url: the address it was fetched from.
+    """
+
+    collection_id: str | None = None
+    metadata: Metadata | None = None
+    source_path: str | None = None
+    source_url: str | None = None
+
+
+UNFILED = Filing()
+
+
+@dataclass(frozen=True, slots=True)
 class UploadReceipt:
     """What became of an upload. `duplicate`: a live document has these bytes already, and this is its id."""
 
@@ -78,20 +96,13 @@ class Library:
         if extension_of(safe_name(filename)) not in self.accepted_extensions:
             raise KnowledgeError("DOCUMENT_UNSUPPORTED_FORMAT")
 
-    async def upload(
-        self,
-        file: StoredUpload,
-        collection_id: str | None = None,
-        metadata: Metadata | None = None,
-        source_path: str | None = None,
-        source_url: str | None = None,
-    ) -> UploadReceipt:
+    async def upload(self, file: StoredUpload, filing: Filing = UNFILED) -> UploadReceipt:
         """Keep a received file and queue its ingestion. The temporary file is gone afterwards, whatever happens.
 
         Raises:
             KnowledgeError: DOCUMENT_UNSUPPORTED_FORMAT, COLLECTION_NOT_FOUND.
         """
-        new = await self.keep(file, collection_id, metadata, source_path, source_url)
+        new = await self.keep(file, filing)
         try:
             document, duplicate = await self._store.create_document(new)
         except KnowledgeError:
@@ -103,14 +114,7 @@ class Library:
             self.announce(document)
         return UploadReceipt(document.id, document.status, document.revision, duplicate)
 
-    async def keep(
-        self,
-        file: StoredUpload,
-        collection_id: str | None = None,
-        metadata: Metadata | None = None,
-        source_path: str | None = None,
-        source_url: str | None = None,
-    ) -> NewDocument:
+    async def keep(self, file: StoredUpload, filing: Filing = UNFILED) -> NewDocument:
         """Make a received file durable; what is then to be written to the store. The temporary file is gone afterwards,
         whatever happens.
 
@@ -121,7 +125,7 @@ class Library:
         blob_key = _blob_key(revision_id)
         try:
             name, extension = self._accepted_name(file.filename)
-            if collection_id is not None and await self._store.get_collection(collection_id) is None:
+            if filing.collection_id is not None and await self._store.get_collection(filing.collection_id) is None:
                 raise KnowledgeError("COLLECTION_NOT_FOUND")
             await self._blobs.put_file(blob_key, file.path)
         finally:
@@ -136,10 +140,10 @@ class Library:
             size_bytes=file.size_bytes,
             sha256=file.sha256,
             blob_key=blob_key,
-            collection_id=collection_id,
-            metadata=metadata,
-            source_path=source_path,
-            source_url=source_url,
+            collection_id=filing.collection_id,
+            metadata=filing.metadata,
+            source_path=filing.source_path,
+            source_url=filing.source_url,
         )
 
     def announce(self, document: Document) -> None:

@@ -8,7 +8,7 @@ from mcp_knowledge.ports import Fetcher
 from mcp_knowledge.services.archives import ArchiveReceipt
 from mcp_knowledge.services.collections import Collections
 from mcp_knowledge.services.intake import Intake
-from mcp_knowledge.services.library import StoredUpload, UploadReceipt
+from mcp_knowledge.services.library import Filing, StoredUpload, UploadReceipt
 
 
 class Urls:
@@ -38,7 +38,7 @@ class Urls:
             if name is None:
                 raise _unsupported(fetched.download)
             file = StoredUpload(fetched.path, name, fetched.size_bytes, fetched.sha256)
-            return await self._intake.add(file, collection_id, metadata, source_url=without_fragment(url))
+            return await self._intake.add(file, Filing(collection_id, metadata, source_url=without_fragment(url)))
 
 
 def _unsupported(download: Download) -> KnowledgeError:

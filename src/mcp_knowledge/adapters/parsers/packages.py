@@ -11,6 +11,15 @@ from mcp_knowledge.errors import KnowledgeError
 _BLOCK_BYTES = 256 * 1024
 _RATIO_FLOOR_BYTES = 1024 * 1024  # small parts of repetitive XML compress better than any bomb
 _ENCRYPTED_FLAG = 0x1
+# What zipfile raises for damaged files, and for methods and versions that it cannot read.
+ZIP_FAULTS = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    OSError,
+    RuntimeError,  # NotImplementedError, too
+    ValueError,
+)
 
 
 def read_parts(data: bytes, suffixes: tuple[str, ...], limits: Limits) -> dict[str, bytes]:
@@ -22,7 +31,7 @@ def read_parts(data: bytes, suffixes: tuple[str, ...], limits: Limits) -> dict[s
     """
     try:
         package = zipfile.ZipFile(io.BytesIO(data))
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+    except ZIP_FAULTS:
         raise KnowledgeError("DOCUMENT_MALFORMED") from None
     with package:
         entries = package.infolist()
@@ -54,7 +63,7 @@ def _inflate(package: zipfile.ZipFile, entry: zipfile.ZipInfo, max_bytes: int, m
                 if total > max_bytes or too_dense:
                     raise KnowledgeError("DOCUMENT_RESOURCE_LIMIT")
                 blocks.append(block)
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError, ValueError):
+    except ZIP_FAULTS:
         return None
     return b"".join(blocks)
 

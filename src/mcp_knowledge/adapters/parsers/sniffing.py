@@ -3,10 +3,10 @@
 import io
 import re
 import zipfile
-import zlib
 from collections.abc import Mapping
 
 from mcp_knowledge.adapters.parsers import ole
+from mcp_knowledge.adapters.parsers.packages import ZIP_FAULTS
 from mcp_knowledge.adapters.parsers.registry import Format, Registry
 from mcp_knowledge.adapters.parsers.sheets.disguised import disguised_format, is_text
 from mcp_knowledge.adapters.parsers.source import Source
@@ -94,7 +94,7 @@ def _package_format(data: bytes) -> str:
                 return next((kind for mime, kind in _PACKAGE_MIME_TYPES.items() if declared.startswith(mime)), "zip")
             if main := _declared_main_part(package, entries):
                 return main
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, OSError, ValueError, EOFError):
+    except ZIP_FAULTS:
         names = _names_without_directory(data)
     for folder, kind in _PACKAGES.items():
         if any(name.startswith(folder) for name in names):

@@ -17,7 +17,7 @@ from mcp_knowledge.interfaces.cli.report import Skipped
 from mcp_knowledge.services import Services
 from mcp_knowledge.services.archives import ArchiveReceipt
 from mcp_knowledge.services.folder_walk import walk
-from mcp_knowledge.services.library import StoredUpload, UploadReceipt
+from mcp_knowledge.services.library import Filing, StoredUpload, UploadReceipt
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]+://|https?:", re.IGNORECASE)  # other schemes are refused by name
 _MAX_DEPTH = 100  # folders, far beyond what people make
@@ -41,7 +41,7 @@ class FileSource:
         )
         # An archive's place means something in the scanned folder only: elsewhere two may well have the same name.
         place = None if intake.is_archive(self.file.name) else self.name
-        return await intake.add(upload, collection_id, metadata, source_path=place)
+        return await intake.add(upload, Filing(collection_id, metadata, place))
 
 
 @dataclass(frozen=True, slots=True)

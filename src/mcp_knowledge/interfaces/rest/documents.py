@@ -15,7 +15,7 @@ from mcp_knowledge.interfaces.rest.responses import json_response
 from mcp_knowledge.interfaces.rest.uploads import receive_upload
 from mcp_knowledge.ports import UNSET, DocumentQuery, DocumentSort
 from mcp_knowledge.services.archives import ArchiveReceipt
-from mcp_knowledge.services.library import UploadReceipt
+from mcp_knowledge.services.library import Filing, UploadReceipt
 
 operations = Operations("Documents")
 
@@ -45,7 +45,7 @@ async def upload_document(request: Request) -> Response:
     """A new document."""
     found = services(request)
     form = await receive_upload(request, found.intake, found.settings.max_upload_bytes)
-    return _received(await found.intake.add(form.file, form.collection_id, form.metadata))
+    return _received(await found.intake.add(form.file, Filing(form.collection_id, form.metadata)))
 
 
 @operations.add(

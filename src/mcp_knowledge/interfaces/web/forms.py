@@ -11,6 +11,7 @@ from mcp_knowledge.interfaces.web import notices
 from mcp_knowledge.interfaces.web.documents import services_of
 from mcp_knowledge.interfaces.web.templating import render
 from mcp_knowledge.services.archives import ArchiveReceipt
+from mcp_knowledge.services.library import Filing
 
 router = APIRouter(include_in_schema=False)
 
@@ -25,7 +26,7 @@ async def upload(request: Request) -> RedirectResponse:
     services = services_of(request)
     try:
         form = await receive_upload(request, services.intake, services.settings.max_upload_bytes)
-        receipt = await services.intake.add(form.file, form.collection_id, form.metadata)
+        receipt = await services.intake.add(form.file, Filing(form.collection_id, form.metadata))
     except KnowledgeError as error:
         return _go(notices.refused(error.code))
     if isinstance(receipt, ArchiveReceipt):
