@@ -134,6 +134,28 @@ async def test_a_fault_of_ours_ends_after_three_attempts_and_blames_nobody(bench
     assert (await bench.job(document_id)).attempt == 3
 
 
+async def test_a_drain_waits_for_a_job_that_fails_while_the_queue_is_read(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    next_due_ms = bench.queue.next_due_ms
+    attempts: list[int] = []
+
+    async def read_as_a_job_fails() -> int | None:
+        due = await next_due_ms()
+        job = await bench.job(document_id)
+        if job.status == "running":
+            await until(lambda: bench.worker.busy is False)
+            attempts.append(job.attempt)
+        return due
+
+    monkeypatch.setattr(bench.queue, "next_due_ms", read_as_a_job_fails)
+    bench.parser.faults["doc.txt"] = [KnowledgeError("INGESTION_FAILED")]
+    document_id = await bench.upload("doc", "x")
+    await bench.worker.drain()
+    assert (await bench.document(document_id)).status == "ready"
+    assert not attempts  # the queue is not asked while a job is at work
+
+
 async def test_a_missing_original_is_a_fault_of_ours(bench: Bench) -> None:
     document_id = await bench.upload("gone", "x")
     (revision,) = await bench.store.list_revisions(document_id)

@@ -128,8 +128,10 @@ class IngestWorker:
 
     async def _drained(self) -> bool:
         async with self._claiming:  # a job that is being claimed is neither due nor among our works
+            if self._load.works:  # asked first: what fails while the queue is read shows as running there
+                return False
             due = await self._queue.next_due_ms()
-            return not self._load.works and (due is None or due > time.time() * 1000 + _DRAIN_AHEAD_MS)
+            return due is None or due > time.time() * 1000 + _DRAIN_AHEAD_MS
 
     async def _claim_jobs(self) -> None:
         looked = time.monotonic()
