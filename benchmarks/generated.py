@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 
 from mcp_knowledge.adapters.minilm import MiniLmEmbedder
+from mcp_knowledge.adapters.rows.jobs import SqlJobQueue
+from mcp_knowledge.adapters.rows.store import SqlStore
 from mcp_knowledge.adapters.sqlite.connection import Database
-from mcp_knowledge.adapters.sqlite.jobs import SqliteJobQueue
-from mcp_knowledge.adapters.sqlite.store import SqliteStore
 from mcp_knowledge.domain.blocks import NOWHERE, NormalizedDocument, Paragraph
 from mcp_knowledge.domain.documents import Chunk, IndexVersions, new_id
 from mcp_knowledge.domain.query import STOP_WORDS
@@ -63,7 +63,7 @@ async def fill(settings: Settings, chunks: int) -> None:
     """Write documents with `chunks` chunks in all into an empty data directory."""
     database = Database(settings.database_path, settings.database_driver)
     await database.open()
-    store, queue, embedder = SqliteStore(database), SqliteJobQueue(database), MiniLmEmbedder(settings)
+    store, queue, embedder = SqlStore(database), SqlJobQueue(database), MiniLmEmbedder(settings)
     try:
         language = Language()
         texts = [language.text(WORDS_A_CHUNK) for _ in range(min(chunks, _EMBEDDED_TEXTS))]

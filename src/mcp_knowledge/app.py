@@ -15,12 +15,12 @@ from mcp_knowledge.adapters.fetcher import WebFetcher
 from mcp_knowledge.adapters.minilm import MiniLmEmbedder
 from mcp_knowledge.adapters.parsers.registry import accepted_extensions, mime_type_of
 from mcp_knowledge.adapters.parsers.sandbox import SandboxedParser
-from mcp_knowledge.adapters.sqlite.archives import SqliteArchiveStore
+from mcp_knowledge.adapters.rows.archives import SqlArchiveStore
+from mcp_knowledge.adapters.rows.folder import SqlFolderStore
+from mcp_knowledge.adapters.rows.jobs import SqlJobQueue
+from mcp_knowledge.adapters.rows.store import SqlStore
 from mcp_knowledge.adapters.sqlite.connection import Database
-from mcp_knowledge.adapters.sqlite.folder import SqliteFolderStore
-from mcp_knowledge.adapters.sqlite.jobs import SqliteJobQueue
 from mcp_knowledge.adapters.sqlite.lexical import SqliteLexicalIndex
-from mcp_knowledge.adapters.sqlite.store import SqliteStore
 from mcp_knowledge.adapters.sqlite.vectors import SqliteVectorIndex
 from mcp_knowledge.adapters.watching import NotifiedFolder
 from mcp_knowledge.adapters.zip_files import ZipReader
@@ -65,7 +65,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         closing.push_async_callback(parser.close)
         embedder = MiniLmEmbedder(settings)
         closing.callback(embedder.close)
-        store, queue = SqliteStore(database), SqliteJobQueue(database)
+        store, queue = SqlStore(database), SqlJobQueue(database)
         blobs = LocalBlobStore(settings.blobs_path)
         events = Events()
         closing.callback(events.close)
@@ -85,7 +85,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             media_type=mime_type_of,
             wake=worker.wake,
         )
-        archive_store = SqliteArchiveStore(database)
+        archive_store = SqlArchiveStore(database)
         importer = ArchiveImporter(
             archive_store, blobs, ZipReader(settings), library, events, settings.max_upload_bytes
         )
@@ -93,7 +93,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         archives = Archives(archive_store, blobs, events, archive_worker.wake)
         intake, collections = Intake(library, archives), Collections(store)
         formats = Formats(intake.accepted_extensions, mime_type_of)
-        folder_store = SqliteFolderStore(database)
+        folder_store = SqlFolderStore(database)
         folders = FolderScanner(folder_store, library, archives, intake, blobs, events, settings, NotifiedFolder)
         yield Services(
             settings=settings,

@@ -9,13 +9,13 @@ from typing import cast
 import pytest
 from contract_kit import DIMENSIONS, FINGERPRINT, Backend, Clock
 
-from mcp_knowledge.adapters.sqlite.archives import SqliteArchiveStore
+from mcp_knowledge.adapters.rows.archives import SqlArchiveStore
+from mcp_knowledge.adapters.rows.folder import SqlFolderStore
+from mcp_knowledge.adapters.rows.jobs import SqlJobQueue
+from mcp_knowledge.adapters.rows.store import SqlStore
 from mcp_knowledge.adapters.sqlite.connection import Database
 from mcp_knowledge.adapters.sqlite.drivers import DriverName
-from mcp_knowledge.adapters.sqlite.folder import SqliteFolderStore
-from mcp_knowledge.adapters.sqlite.jobs import SqliteJobQueue
 from mcp_knowledge.adapters.sqlite.lexical import SqliteLexicalIndex
-from mcp_knowledge.adapters.sqlite.store import SqliteStore
 from mcp_knowledge.adapters.sqlite.vectors import SqliteVectorIndex
 from mcp_knowledge.domain.documents import now_ms
 
@@ -31,12 +31,12 @@ async def opened(name: str, path: Path, clock: Clock) -> AsyncIterator[Backend]:
     try:
         yield Backend(
             name,
-            SqliteStore(database),
-            SqliteJobQueue(database),
+            SqlStore(database),
+            SqlJobQueue(database),
             SqliteLexicalIndex(database),
             SqliteVectorIndex(database, DIMENSIONS, lambda: FINGERPRINT),
-            SqliteArchiveStore(database),
-            SqliteFolderStore(database),
+            SqlArchiveStore(database),
+            SqlFolderStore(database),
             clock,
             path,
         )

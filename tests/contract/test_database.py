@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from contract_kit import Backend, add
 
+from mcp_knowledge.adapters.rows.job_rows import prune_jobs
+from mcp_knowledge.adapters.rows.store import SqlStore
 from mcp_knowledge.adapters.sqlite.connection import Connection, Database, DatabaseFault
 from mcp_knowledge.adapters.sqlite.drivers import DriverName
-from mcp_knowledge.adapters.sqlite.job_rows import prune_jobs
 from mcp_knowledge.adapters.sqlite.migrate import migrations
-from mcp_knowledge.adapters.sqlite.store import SqliteStore
 from mcp_knowledge.errors import KnowledgeError, StartupError
 
 DRIVERS: list[DriverName] = ["sqlite", "libsql"]
@@ -115,7 +115,7 @@ async def test_both_drivers_read_and_write_one_file_in_turn(backend: Backend, tm
     document = await add(backend, "written by the first")
     other: DriverName = "libsql" if backend.name == "sqlite" else "sqlite"
     database = await opened(backend.path, other)
-    store = SqliteStore(database)
+    store = SqlStore(database)
 
     assert [item.content for item in await store.list_chunks(document.id, 10)] == ["written by the first"]
     await store.update_document(document.id, title="Changed by the second")
@@ -210,7 +210,7 @@ async def test_the_log_is_cut_when_the_database_has_been_idle(tmp_path: Path, mo
         while (tmp_path / "app.db-wal").stat().st_size > 0:  # noqa: ASYNC110 - a file tells nobody when it changes
             await asyncio.sleep(0.01)
 
-    assert database.size_bytes() == (tmp_path / "app.db").stat().st_size
+    assert await database.size_bytes() == (tmp_path / "app.db").stat().st_size
     await database.close()
 
 

@@ -8,7 +8,7 @@ from rest_kit import API, assert_error
 
 from mcp_knowledge import __version__
 from mcp_knowledge.adapters.blobs import LocalBlobStore
-from mcp_knowledge.adapters.sqlite.store import SqliteStore
+from mcp_knowledge.adapters.rows.store import SqlStore
 from mcp_knowledge.settings import Settings
 
 
@@ -83,10 +83,10 @@ async def test_documents_that_were_cut_to_other_sizes_are_stale_until_they_are_i
 async def test_another_embedding_model_shows_in_the_status_and_the_service_still_answers(
     client: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def another(_: SqliteStore) -> str:
+    async def another(_: SqlStore) -> str:
         return "of another model"
 
-    monkeypatch.setattr(SqliteStore, "fingerprint", another)
+    monkeypatch.setattr(SqlStore, "fingerprint", another)
     assert (await client.get("/ready")).status_code == 200
     assert (await client.get(f"{API}/system/status")).json()["embedding"]["healthy"] is False
 

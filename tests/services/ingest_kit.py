@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from mcp_knowledge.adapters.blobs import LocalBlobStore
+from mcp_knowledge.adapters.rows.jobs import SqlJobQueue
+from mcp_knowledge.adapters.rows.store import SqlStore
 from mcp_knowledge.adapters.sqlite.connection import Database
-from mcp_knowledge.adapters.sqlite.jobs import SqliteJobQueue
-from mcp_knowledge.adapters.sqlite.store import SqliteStore
 from mcp_knowledge.domain.blocks import NormalizedDocument, Paragraph
 from mcp_knowledge.domain.documents import Document, Job, new_id
 from mcp_knowledge.ports import IndexedRevision, NewDocument, NewRevision, ParsedFile, Vector
@@ -99,7 +99,7 @@ class ScriptedEmbedder:
         return np.asarray(vector / np.linalg.norm(vector), np.float32)
 
 
-class WatchedStore(SqliteStore):
+class WatchedStore(SqlStore):
     """Remembers which documents were written together; refuses those whose title is in `refused`."""
 
     def __init__(self, database: Database) -> None:
@@ -119,7 +119,7 @@ class Bench:
 
     def __init__(self, settings: Settings, database: Database) -> None:
         self.settings = settings
-        self.store, self.queue = WatchedStore(database), SqliteJobQueue(database)
+        self.store, self.queue = WatchedStore(database), SqlJobQueue(database)
         self.blobs = LocalBlobStore(settings.blobs_path)
         self.parser, self.embedder, self.events = ScriptedParser(), ScriptedEmbedder(), Events()
         self.worker = self.new_worker()

@@ -10,8 +10,8 @@ import pytest
 from ingest_kit import NAME, Bench, open_bench, until
 from zip_files import zip_of
 
-from mcp_knowledge.adapters.sqlite import archive_rows, archives
-from mcp_knowledge.adapters.sqlite.archives import SqliteArchiveStore
+from mcp_knowledge.adapters.rows import archive_rows, archives
+from mcp_knowledge.adapters.rows.archives import SqlArchiveStore
 from mcp_knowledge.adapters.sqlite.connection import Database
 from mcp_knowledge.adapters.zip_files import ZipReader
 from mcp_knowledge.domain.documents import ArchiveImport, now_ms
@@ -59,7 +59,7 @@ class ImportBench:
 
     def __init__(self, bench: Bench, database: Database) -> None:
         self.bench = bench
-        self.store = SqliteArchiveStore(database)
+        self.store = SqlArchiveStore(database)
         self.reader = GatedReader(bench.settings)
         self.library = Library(
             bench.store,

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mcp_knowledge.adapters.rows.jobs import SqlJobQueue
+from mcp_knowledge.adapters.rows.store import SqlStore
 from mcp_knowledge.adapters.sqlite.connection import Database
-from mcp_knowledge.adapters.sqlite.jobs import SqliteJobQueue
-from mcp_knowledge.adapters.sqlite.store import SqliteStore
 from mcp_knowledge.domain.blocks import NormalizedDocument, Paragraph, SourceLocation
 from mcp_knowledge.domain.documents import Chunk, IndexVersions, Metadata, StoredChunk, new_id
 from mcp_knowledge.domain.query import Phrase
@@ -100,8 +100,8 @@ class Bench:
     """A real store, and sides that say what a test wants."""
 
     def __init__(self, database: Database, settings: Settings) -> None:
-        self.store = SqliteStore(database)
-        self.queue = SqliteJobQueue(database)
+        self.store = SqlStore(database)
+        self.queue = SqlJobQueue(database)
         self.vectors = ScriptedVectors()
         self.lexical = ScriptedLexical()
         self.embedder = ScriptedEmbedder()

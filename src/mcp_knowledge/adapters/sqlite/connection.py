@@ -9,12 +9,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
+from mcp_knowledge.adapters.rows.dialect import Connection
 from mcp_knowledge.adapters.sqlite.drivers import (
-    Connection,
     DamagedFileError,
     DatabaseBusyError,
     DatabaseFault,
     DriverName,
+    SqliteConnection,
     connect,
 )
 from mcp_knowledge.adapters.sqlite.migrate import applied_migration, check_file, migrate, migrations
@@ -51,7 +52,7 @@ class Database:
         self._readers: Executor = ThreadPoolExecutor(readers, thread_name_prefix="db-read")
         self._writer: Executor = ThreadPoolExecutor(1, thread_name_prefix="db-write")
         self._local = threading.local()
-        self._connections: list[Connection] = []
+        self._connections: list[SqliteConnection] = []
         self._checkpoint: asyncio.TimerHandle | None = None
         self._open = False
 
@@ -95,8 +96,11 @@ class Database:
                 self._checkpoint.cancel()
             self._checkpoint = loop.call_later(_IDLE_CHECKPOINT_S, self._queue_checkpoint)
 
-    def size_bytes(self) -> int:
+    async def size_bytes(self) -> int:
         """Bytes on disk: the file and its write-ahead log."""
+        return await asyncio.to_thread(self._size_bytes)
+
+    def _size_bytes(self) -> int:
         files = (self.path, self.path.with_name(self.path.name + "-wal"))
         return sum(file.stat().st_size for file in files if file.exists())
 
@@ -114,7 +118,7 @@ class Database:
 
     def _connection(self, prepare: Callable[[Connection], None]) -> Connection:
         """This thread's own connection."""
-        connection: Connection | None = getattr(self._local, "connection", None)
+        connection: SqliteConnection | None = getattr(self._local, "connection", None)
         if connection is None:
             connection = connect(self.driver, self.path)
             self._connections.append(connection)

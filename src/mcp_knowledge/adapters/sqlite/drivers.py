@@ -7,10 +7,12 @@ from typing import Any, Literal, Protocol
 
 import apsw
 
+from mcp_knowledge.adapters.rows.dialect import Connection, Row
+from mcp_knowledge.adapters.rows.sql import storable
+from mcp_knowledge.adapters.sqlite.dialect import SqliteDialect
 from mcp_knowledge.errors import KnowledgeError
 
 DriverName = Literal["sqlite", "libsql"]
-Row = tuple[Any, ...]
 BUSY_TIMEOUT_MS = 5000
 # libsql waits for a lock holding the GIL, which would stop the whole process: it gives up soon and we wait outside.
 _LIBSQL_BUSY_TIMEOUT_S = 0.02
@@ -29,23 +31,15 @@ class DamagedFileError(DatabaseFault):
     """The file is not a database, or is a broken one."""
 
 
-class Connection(Protocol):
-    """One open connection, used by one thread at a time. Statements commit by themselves outside BEGIN … COMMIT."""
-
-    def execute(self, sql: str, params: Sequence[Any] = ()) -> Iterator[Row]:
-        """Run one statement with `?` parameters; its rows."""
-        ...
-
-    def executemany(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Run one statement that returns nothing once per row of parameters."""
-        ...
+class SqliteConnection(Connection, Protocol):
+    """A connection to the file. Statements commit by themselves outside BEGIN … COMMIT."""
 
     def close(self) -> None:
         """Close; a second call does nothing."""
         ...
 
 
-def connect(driver: DriverName, path: Path) -> Connection:
+def connect(driver: DriverName, path: Path) -> SqliteConnection:
     """Open the file with the named driver, creating it when it is missing.
 
     Raises:
@@ -54,18 +48,9 @@ def connect(driver: DriverName, path: Path) -> Connection:
     return _LibsqlConnection(path) if driver == "libsql" else _ApswConnection(path)
 
 
-def _storable(params: Sequence[Any]) -> tuple[Any, ...]:
-    """Parameters whose texts every driver (and every other database) can hold: no NUL, no half of a surrogate pair."""
-    return tuple(_storable_text(value) if isinstance(value, str) else value for value in params)
-
-
-def _storable_text(text: str) -> str:
-    if "\0" in text:
-        text = text.replace("\0", "\ufffd")
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
-
-
 class _ApswConnection:
+    dialect = SqliteDialect()
+
     def __init__(self, path: Path) -> None:
         try:
             self._connection = apsw.Connection(str(path), statementcachesize=_STATEMENT_CACHE)
@@ -75,13 +60,13 @@ class _ApswConnection:
 
     def execute(self, sql: str, params: Sequence[Any] = ()) -> Iterator[Row]:
         try:
-            return iter(self._connection.execute(sql, _storable(params)).fetchall())
+            return iter(self._connection.execute(sql, storable(params)).fetchall())
         except apsw.Error as error:
             raise _apsw_error(error) from error
 
     def executemany(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
         try:
-            self._connection.executemany(sql, map(_storable, rows))
+            self._connection.executemany(sql, map(storable, rows))
         except apsw.Error as error:
             raise _apsw_error(error) from error
 
@@ -100,6 +85,8 @@ def _apsw_error(error: apsw.Error) -> Exception:
 
 
 class _LibsqlConnection:
+    dialect = SqliteDialect()
+
     def __init__(self, path: Path) -> None:
         try:
             libsql = importlib.import_module("libsql")
@@ -114,7 +101,7 @@ class _LibsqlConnection:
 
     def execute(self, sql: str, params: Sequence[Any] = ()) -> Iterator[Row]:
         try:
-            return iter(self._open().execute(sql, _storable(params)).fetchall() or ())
+            return iter(self._open().execute(sql, storable(params)).fetchall() or ())
         except ValueError as error:
             raise _libsql_error(error) from error
 
@@ -122,7 +109,7 @@ class _LibsqlConnection:
         connection = self._open()
         try:
             for row in rows:
-                connection.execute(sql, _storable(row))
+                connection.execute(sql, storable(row))
         except ValueError as error:
             raise _libsql_error(error) from error
 

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from mcp_knowledge.adapters.sqlite.connection import Connection, Database
+from mcp_knowledge.adapters.rows.dialect import Connection
+from mcp_knowledge.adapters.rows.scope import scope_condition, scope_sql
+from mcp_knowledge.adapters.sqlite.connection import Database
 from mcp_knowledge.adapters.sqlite.matching import all_of, any_of, expression, two_of
-from mcp_knowledge.adapters.sqlite.scope import scope_condition, scope_sql
 from mcp_knowledge.domain.query import Phrase
 from mcp_knowledge.domain.search import Candidate, Scope
 
@@ -122,7 +123,7 @@ def _request(connection: Connection, limit: int, scope: Scope, exclude: frozense
     rows = limit + len(exclude) + _SPARE_ROWS
     if scope.unlimited:
         return _Request(limit, scope, exclude, False, rows)
-    select, params = scope_sql(scope)
+    select, params = scope_sql(connection.dialect, scope)
     sql = f"SELECT count(*) FROM ({select} LIMIT {_NARROW_DOCUMENTS + 1})"
     narrow = int(next(connection.execute(sql, params))[0]) <= _NARROW_DOCUMENTS
     return _Request(limit, scope, exclude, narrow, rows if narrow else _BROAD_ROWS * rows)
@@ -163,7 +164,7 @@ def _top(connection: Connection, item: _Pass, request: _Request) -> list[tuple[i
         conditions.append(_WITHIN)
         params.append(item.within)
     if request.narrow:
-        select, values = scope_sql(request.scope)
+        select, values = scope_sql(connection.dialect, request.scope)
         conditions.append(f"+f.rowid IN ({_CHUNKS_IN.format(scope=select)})")
         params += values
     sql = f"""
@@ -174,7 +175,7 @@ def _top(connection: Connection, item: _Pass, request: _Request) -> list[tuple[i
 
 def _top_in_scope(connection: Connection, item: _Pass, request: _Request) -> list[tuple[int, str, float]]:
     """The same with every row's document checked and ties broken by chunk id: slow where much matches, never short."""
-    condition, values = scope_condition(request.scope)
+    condition, values = scope_condition(connection.dialect, request.scope)
     within = () if item.within is None else (item.within,)
     sql = f"""
         SELECT f.rowid, c.id, {_SCORE} AS score
@@ -189,7 +190,7 @@ def _top_in_scope(connection: Connection, item: _Pass, request: _Request) -> lis
 
 def _ids_in_scope(connection: Connection, chunk_nos: Sequence[int], scope: Scope) -> dict[int, str]:
     """The public ids of those chunks whose documents are in scope."""
-    condition, values = scope_condition(scope, probing=True)
+    condition, values = scope_condition(connection.dialect, scope, probing=True)
     sql = f"""
         SELECT c.chunk_no, c.id
         FROM json_each(?) e

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from mcp_knowledge.adapters.sqlite.drivers import Connection
+from mcp_knowledge.adapters.rows.dialect import Connection
 from mcp_knowledge.errors import StartupError
 
 MIGRATIONS_DIR = Path(__file__).parent / "migrations"

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from mcp_knowledge.adapters.sqlite.connection import Connection, Database
+from mcp_knowledge.adapters.rows.dialect import Connection
+from mcp_knowledge.adapters.rows.scope import scope_sql
+from mcp_knowledge.adapters.rows.sql import meta_value
+from mcp_knowledge.adapters.sqlite.connection import Database
 from mcp_knowledge.adapters.sqlite.matrix import Matrix, Numbers
-from mcp_knowledge.adapters.sqlite.scope import scope_sql
-from mcp_knowledge.adapters.sqlite.sql import meta_value
 from mcp_knowledge.domain.search import Candidate, Scope
 from mcp_knowledge.ports import Vector
 
@@ -146,7 +147,7 @@ class SqliteVectorIndex:
 
 
 def _documents_in(connection: Connection, scope: Scope) -> Numbers:
-    sql, params = scope_sql(scope)
+    sql, params = scope_sql(connection.dialect, scope)
     return np.array([row[0] for row in connection.execute(sql, params)], np.int64)
 
 

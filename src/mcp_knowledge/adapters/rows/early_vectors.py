@@ -5,9 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mcp_knowledge.adapters.sqlite import job_rows
-from mcp_knowledge.adapters.sqlite.drivers import Connection
-from mcp_knowledge.adapters.sqlite.sql import json_list
+from mcp_knowledge.adapters.rows import job_rows
+from mcp_knowledge.adapters.rows.dialect import Connection
 from mcp_knowledge.domain.documents import Job
 from mcp_knowledge.ports import Vector
 
@@ -24,7 +23,11 @@ def keep(connection: Connection, job: Job, passages: Sequence[bytes], vectors: S
     if held is None:
         return False
     rows = ((held[1], passage, vector) for passage, vector in zip(passages, vectors, strict=True))
-    connection.executemany("INSERT OR REPLACE INTO early_vectors VALUES (?, ?, ?)", rows)
+    connection.executemany(
+        """INSERT INTO early_vectors (document_no, passage, vector) VALUES (?, ?, ?)
+           ON CONFLICT (document_no, passage) DO UPDATE SET vector = excluded.vector""",
+        rows,
+    )
     return True
 
 
@@ -32,9 +35,9 @@ def find(connection: Connection, document_id: str, texts: Sequence[str], fingerp
     """Those of the texts whose vectors were kept."""
     by_key = dict(zip(passage_keys(texts, fingerprint), texts, strict=True))
     rows = connection.execute(
-        """SELECT e.passage, e.vector FROM documents d JOIN early_vectors e ON e.document_no = d.document_no
-           WHERE d.id = ? AND hex(e.passage) IN (SELECT value FROM json_each(?))""",
-        (document_id, json_list(key.hex().upper() for key in by_key)),
+        f"""SELECT e.passage, e.vector FROM documents d JOIN early_vectors e ON e.document_no = d.document_no
+            WHERE d.id = ? AND {connection.dialect.blob_among("e.passage")}""",
+        (document_id, connection.dialect.listed_blobs(by_key)),
     )
     return {by_key[key]: np.frombuffer(vector, "<f4") for key, vector in rows}
 

@@ -5,15 +5,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mcp_knowledge.adapters.sqlite import archive_rows, documents, job_rows, lexicon, revisions
-from mcp_knowledge.adapters.sqlite.drivers import Connection, Row
-from mcp_knowledge.adapters.sqlite.metadata import merged, write_metadata_values
-from mcp_knowledge.adapters.sqlite.sql import (
+from mcp_knowledge.adapters.rows import archive_rows, documents, fulltext, job_rows, revisions
+from mcp_knowledge.adapters.rows.dialect import Connection, Row
+from mcp_knowledge.adapters.rows.metadata import merged, write_metadata_values
+from mcp_knowledge.adapters.rows.sql import (
     ACTIVE,
     GONE,
     first_row,
     fold_key,
-    json_list,
     meta_value,
     raise_generation,
     set_meta,
@@ -24,6 +23,8 @@ from mcp_knowledge.domain.filenames import title_of
 from mcp_knowledge.domain.folder import PASSED_OVER, FileOutcome, FolderFile
 from mcp_knowledge.ports import NewArchive, NewDocument, NewRevision
 
+_COLUMNS = ("size_bytes", "modified_ns", "changed_ns", "sha256", "outcome", "metadata", "reason", "document_no",
+            "archive_no")  # fmt: skip
 _SCAN = "folder_scan"  # where the meta table keeps the state of the scan
 _TWIN = "Another document has the same content."
 _ARCHIVE_JOBS = 64  # an unfinished archive counts as so many jobs
@@ -83,8 +84,9 @@ def _file_from(row: Row) -> FolderFile:
 
 def files(connection: Connection, paths: Iterable[str]) -> dict[str, FolderFile]:
     """The known ones among the paths."""
-    sql = f"{_SELECT} WHERE f.path IN (SELECT value FROM json_each(?))"
-    return {row[0]: _file_from(row) for row in connection.execute(sql, (json_list(paths),))}
+    dialect = connection.dialect
+    sql = f"{_SELECT} WHERE {dialect.among('f.path')}"
+    return {row[0]: _file_from(row) for row in connection.execute(sql, (dialect.listed(paths),))}
 
 
 def same_bytes(connection: Connection, sha256: str, limit: int) -> list[FolderFile]:
@@ -105,7 +107,8 @@ def passed_over(
     connection: Connection, limit: int, after_path: str | None, outcomes: Sequence[FileOutcome]
 ) -> list[FolderFile]:
     """By path, with what people are shown."""
-    conditions, params = [f"{_SHOWN} IN (SELECT value FROM json_each(?))"], list[Any]([json_list(outcomes)])
+    dialect = connection.dialect
+    conditions, params = [dialect.among(f"({_SHOWN})")], list[Any]([dialect.listed(outcomes)])
     if after_path is not None:
         conditions.append("f.path > ?")
         params.append(after_path)
@@ -127,8 +130,8 @@ def write(connection: Connection, items: Iterable[FolderFile]) -> None:
 
 def _write(connection: Connection, item: FolderFile, document_no: int | None) -> None:
     connection.execute(
-        """INSERT OR REPLACE INTO folder_files (path, size_bytes, modified_ns, changed_ns, sha256, outcome, metadata,
-               reason, document_no, archive_no) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+        f"""INSERT INTO folder_files (path, {", ".join(_COLUMNS)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            ON CONFLICT (path) DO UPDATE SET {", ".join(f"{name} = excluded.{name}" for name in _COLUMNS)}""",
         (item.path, item.size_bytes, str(item.modified_ns), str(item.changed_ns),
          item.sha256 and bytes.fromhex(item.sha256), "document" if item.outcome == "deleted" else item.outcome,
          to_json(item.metadata) if item.metadata else None, item.reason, document_no,
@@ -145,7 +148,8 @@ def _number(connection: Connection, kind: str, public_id: str | None) -> int | N
 
 def forget(connection: Connection, paths: Iterable[str]) -> None:
     """Remove rows."""
-    connection.execute("DELETE FROM folder_files WHERE path IN (SELECT value FROM json_each(?))", (json_list(paths),))
+    dialect = connection.dialect
+    connection.execute(f"DELETE FROM folder_files WHERE {dialect.among('path')}", (dialect.listed(paths),))
 
 
 def add_document(connection: Connection, new: NewDocument, file: FolderFile) -> tuple[Document, bool]:
@@ -195,7 +199,7 @@ def _move_document(connection: Connection, former: FolderFile, file: FolderFile,
         f"""SELECT document_no, current_revision_no, newest_revision_no, title, title_by_user, original_filename,
                    metadata, properties, EXISTS (SELECT 1 FROM jobs j WHERE j.document_no = documents.document_no
                        AND j.status IN {ACTIVE})
-            FROM documents WHERE id = ? AND status NOT IN {GONE}""",
+            FROM documents WHERE id = ? AND status NOT IN {GONE}{connection.dialect.for_update}""",
         (former.document_id,),
     )
     if row is None:
@@ -206,7 +210,7 @@ def _move_document(connection: Connection, former: FolderFile, file: FolderFile,
     )
     if not title_by_user and title == title_of(old_filename):
         title = title_of(filename)
-        lexicon.retitle(connection, document_no, title)
+        fulltext.retitle(connection, document_no, title)
     if former.metadata != file.metadata:
         user_json = to_json(file.metadata) if file.metadata else None
         properties = json.loads(properties_json) if properties_json else {}
@@ -224,13 +228,14 @@ def _move_document(connection: Connection, former: FolderFile, file: FolderFile,
 
 def documents_of(connection: Connection, paths: Iterable[str]) -> list[str]:
     """Ids of the live documents that these files became."""
-    sql = _DOCUMENTS_OF.format(condition="path IN (SELECT value FROM json_each(?))")
-    return [row[0] for row in connection.execute(sql, (json_list(paths),))]
+    dialect = connection.dialect
+    sql = _DOCUMENTS_OF.format(condition=dialect.among("path"))
+    return [row[0] for row in connection.execute(sql, (dialect.listed(paths),))]
 
 
 def document_count(connection: Connection) -> int:
     """Live documents that came from the folder."""
-    row = first_row(connection, f"SELECT count(*) FROM ({_DOCUMENTS_OF.format(condition='true')})")
+    row = first_row(connection, f"SELECT count(*) FROM ({_DOCUMENTS_OF.format(condition='true')}) AS found")
     return int(row[0]) if row else 0
 
 

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from mcp_knowledge.adapters.sqlite import documents
-from mcp_knowledge.adapters.sqlite.drivers import Connection
-from mcp_knowledge.adapters.sqlite.scope import filters_sql
-from mcp_knowledge.adapters.sqlite.sql import GONE, fold_key, json_list
+from mcp_knowledge.adapters.rows import documents
+from mcp_knowledge.adapters.rows.dialect import Connection, Dialect
+from mcp_knowledge.adapters.rows.scope import filters_sql
+from mcp_knowledge.adapters.rows.sql import GONE, fold_key
 from mcp_knowledge.domain.documents import Document
 from mcp_knowledge.ports import DocumentQuery, DocumentSort
 
@@ -19,7 +19,7 @@ _SORT_COLUMNS: dict[DocumentSort, str] = {
 
 def list_documents(connection: Connection, query: DocumentQuery) -> list[Document]:
     """One page in the query's order, ties by id in the same direction."""
-    conditions, params = _conditions(query)
+    conditions, params = _conditions(connection.dialect, query)
     column = _SORT_COLUMNS[query.sort]
     order, beyond = ("DESC", "<") if query.descending else ("ASC", ">")
     if query.after is not None:
@@ -30,11 +30,11 @@ def list_documents(connection: Connection, query: DocumentQuery) -> list[Documen
     return [documents.document_from(row) for row in connection.execute(sql, [*params, query.limit])]
 
 
-def _conditions(query: DocumentQuery) -> tuple[list[str], list[Any]]:
+def _conditions(dialect: Dialect, query: DocumentQuery) -> tuple[list[str], list[Any]]:
     conditions, params = list[str](), list[Any]()
     if query.statuses:
-        conditions.append("d.status IN (SELECT value FROM json_each(?))")
-        params.append(json_list(query.statuses))
+        conditions.append(dialect.among("d.status"))
+        params.append(dialect.listed(query.statuses))
     else:
         conditions.append(f"d.status NOT IN {GONE}")
     if query.collection_id is not None:
@@ -44,7 +44,7 @@ def _conditions(query: DocumentQuery) -> tuple[list[str], list[Any]]:
         conditions.append("(instr(d.title_key, ?) OR instr(d.filename_key, ?))")
         params += [fold_key(query.search)] * 2
     if query.filters:
-        sql, values = filters_sql(query.filters)
+        sql, values = filters_sql(dialect, query.filters)
         conditions.append(f"({sql})")
         params += values
     return conditions, params

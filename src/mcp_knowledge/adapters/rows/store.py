@@ -1,11 +1,11 @@
-"""The store of the embedded file: each method is one read snapshot or one write transaction."""
+"""The store: each method is one read snapshot or one write transaction."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from mcp_knowledge.adapters.sqlite import (
+from mcp_knowledge.adapters.rows import (
     chunks,
     collections,
     content,
@@ -17,8 +17,7 @@ from mcp_knowledge.adapters.sqlite import (
     revisions,
     sql,
 )
-from mcp_knowledge.adapters.sqlite.connection import Database
-from mcp_knowledge.adapters.sqlite.drivers import Connection
+from mcp_knowledge.adapters.rows.dialect import Connection, Database
 from mcp_knowledge.domain.blocks import NormalizedDocument
 from mcp_knowledge.domain.documents import (
     Collection,
@@ -45,7 +44,7 @@ from mcp_knowledge.ports import (
 )
 
 
-class SqliteStore:
+class SqlStore:
     """Collections, documents, revisions, normalized blocks and chunks; `ports.Store` says what the methods promise."""
 
     def __init__(self, database: Database) -> None:
@@ -55,14 +54,14 @@ class SqliteStore:
         self._document_figures: figures.DocumentFigures | None = None
 
     async def health(self) -> StoreHealth:
-        """Whether the file answers."""
+        """Whether the database answers."""
+        database = self._database
         try:
             await self._read(lambda c: sql.meta_value(c, "generation"))
-            healthy = True
+            healthy, size_bytes = True, await database.size_bytes()
         except Exception:
-            healthy = False
-        database = self._database
-        return StoreHealth(database.driver, healthy, database.size_bytes(), database.migration)
+            healthy, size_bytes = False, 0
+        return StoreHealth(database.driver, healthy, size_bytes, database.migration)
 
     async def counts(self, current: Sequence[IndexVersions]) -> Counts:
         """The figures of the status page."""

@@ -2,10 +2,10 @@
 
 import json
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from mcp_knowledge.adapters.sqlite.drivers import Connection, Row
+from mcp_knowledge.adapters.rows.dialect import Connection, Row
 
 ACTIVE = "('queued', 'running', 'retrying')"  # as the partial indexes on jobs spell it, so that they are used
 GONE = "('deleting', 'deleted')"
@@ -22,19 +22,25 @@ def to_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def json_list(values: Iterable[Any]) -> str:
-    """A parameter for `IN (SELECT value FROM json_each(?))`: one statement for any number of values."""
-    return json.dumps(list(values))
-
-
 def fold_key(text: str) -> str:
     """The form in which names are compared: NFKC, without regard to case."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
 
 
+def storable(params: Sequence[Any]) -> tuple[Any, ...]:
+    """Parameters whose texts every database can hold: no NUL, no half of a surrogate pair."""
+    return tuple(_storable_text(value) if isinstance(value, str) else value for value in params)
+
+
+def _storable_text(text: str) -> str:
+    if "\0" in text:
+        text = text.replace("\0", "\ufffd")
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
 def raise_generation(connection: Connection) -> None:
     """Count a change that a reader of the catalog can see; belongs into the change's own transaction."""
-    connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
+    connection.dialect.raise_generation(connection)
 
 
 def meta_value(connection: Connection, key: str) -> Any:
@@ -45,9 +51,7 @@ def meta_value(connection: Connection, key: str) -> Any:
 
 def set_meta(connection: Connection, key: str, value: Any) -> None:
     """Write a value of the meta table."""
-    connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
-
-
-def note_vector_change(connection: Connection, document_no: int) -> None:
-    """Tell every copy of the vectors in memory, in this process and others, to read this document again."""
-    connection.execute("INSERT OR REPLACE INTO vector_changes (document_no) VALUES (?)", (document_no,))
+    connection.execute(
+        "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+        (key, value),
+    )

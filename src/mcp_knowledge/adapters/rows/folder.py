@@ -3,15 +3,15 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from mcp_knowledge.adapters.sqlite import folder_rows as rows
-from mcp_knowledge.adapters.sqlite.connection import Database
+from mcp_knowledge.adapters.rows import folder_rows as rows
+from mcp_knowledge.adapters.rows.dialect import Database
 from mcp_knowledge.domain.documents import ArchiveImport, Document
 from mcp_knowledge.domain.folder import PASSED_OVER, FileOutcome, FolderFile
 from mcp_knowledge.ports import NewArchive, NewDocument, NewRevision
 
 
-class SqliteFolderStore:
-    """The folder's files in the embedded file; `ports.FolderStore` says what the methods promise."""
+class SqlFolderStore:
+    """The folder's files; `ports.FolderStore` says what the methods promise."""
 
     def __init__(self, database: Database) -> None:
         self._read = database.read

@@ -9,8 +9,8 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from mcp_knowledge.adapters.sqlite.drivers import Connection
-from mcp_knowledge.adapters.sqlite.sql import first_row, to_json
+from mcp_knowledge.adapters.rows.dialect import Connection
+from mcp_knowledge.adapters.rows.sql import first_row, to_json
 from mcp_knowledge.domain.blocks import Block, Heading, NormalizedDocument, block_from_json, block_to_json
 from mcp_knowledge.ports import BlockPage, OutlineEntry
 
@@ -125,10 +125,10 @@ def _head(connection: Connection, revision_id: str, columns: str) -> tuple[Any, 
 def _blocks(connection: Connection, revision_no: int, first: int, limit: int) -> Iterator[Block]:
     rows = connection.execute(
         """SELECT first_block, blocks FROM revision_blocks
-           WHERE revision_no = ?1 AND first_block < ?2 AND first_block >=
-               (SELECT max(first_block) FROM revision_blocks WHERE revision_no = ?1 AND first_block <= ?3)
+           WHERE revision_no = ? AND first_block < ? AND first_block >=
+               (SELECT max(first_block) FROM revision_blocks WHERE revision_no = ? AND first_block <= ?)
            ORDER BY first_block""",
-        (revision_no, first + limit, first),
+        (revision_no, first + limit, revision_no, first),
     )
     for start, packed in rows:
         blocks = _unpack_segment(connection, revision_no, packed)

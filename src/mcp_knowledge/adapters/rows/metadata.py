@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from mcp_knowledge.adapters.sqlite.drivers import Connection
+from mcp_knowledge.adapters.rows.dialect import Connection
 from mcp_knowledge.domain.documents import Metadata
 from mcp_knowledge.domain.filters import flatten
 
@@ -27,7 +27,8 @@ def write_metadata_values(connection: Connection, document_no: int, metadata: Me
     if not fresh:
         connection.execute("DELETE FROM metadata_values WHERE document_no = ?", (document_no,))
     if metadata:
+        number = connection.dialect.number
         connection.executemany(
             "INSERT INTO metadata_values (document_no, path, kind, text, number) VALUES (?, ?, ?, ?, ?)",
-            ((document_no, *row) for row in flatten(metadata)),
+            ((document_no, path, kind, text, number(value)) for path, kind, text, value in flatten(metadata)),
         )

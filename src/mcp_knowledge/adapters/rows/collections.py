@@ -1,7 +1,7 @@
 """Rows of collections."""
 
-from mcp_knowledge.adapters.sqlite.drivers import Connection, Row
-from mcp_knowledge.adapters.sqlite.sql import GONE, first_row, fold_key, raise_generation
+from mcp_knowledge.adapters.rows.dialect import Connection, Row
+from mcp_knowledge.adapters.rows.sql import GONE, first_row, fold_key, raise_generation
 from mcp_knowledge.domain.documents import Collection, new_id, now_ms
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.ports import UNSET, Position, Unset

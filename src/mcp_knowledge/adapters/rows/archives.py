@@ -2,15 +2,15 @@
 
 from collections.abc import Iterable, Sequence
 
-from mcp_knowledge.adapters.sqlite import archive_rows as rows
-from mcp_knowledge.adapters.sqlite.connection import Database
-from mcp_knowledge.adapters.sqlite.sql import first_row
+from mcp_knowledge.adapters.rows import archive_rows as rows
+from mcp_knowledge.adapters.rows.dialect import Database
+from mcp_knowledge.adapters.rows.sql import first_row
 from mcp_knowledge.domain.documents import ArchiveEntry, ArchiveImport, Document, now_ms
 from mcp_knowledge.ports import NewArchive, NewDocument, Position
 
 
-class SqliteArchiveStore:
-    """Imports of archives in the embedded file; `ports.ArchiveStore` says what the methods promise."""
+class SqlArchiveStore:
+    """Imports of archives; `ports.ArchiveStore` says what the methods promise."""
 
     def __init__(self, database: Database) -> None:
         self._read = database.read
@@ -37,7 +37,7 @@ class SqliteArchiveStore:
 
     async def claim(self, worker: str, lease_ms: int) -> ArchiveImport | None:
         """Take the oldest import that is due."""
-        if await self._read(lambda c: first_row(c, rows.DUE, (now_ms(),))) is None:
+        if await self._read(lambda c: first_row(c, c.dialect.due_archives, (now_ms(),))) is None:
             return None  # the usual case costs no write transaction
         return await self._write(lambda c: rows.claim(c, worker, lease_ms))
 

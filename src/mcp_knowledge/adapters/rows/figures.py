@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from typing import Any
 
-from mcp_knowledge.adapters.sqlite.drivers import Connection
-from mcp_knowledge.adapters.sqlite.sql import first_row, json_list, meta_value
+from mcp_knowledge.adapters.rows.dialect import Connection
+from mcp_knowledge.adapters.rows.sql import first_row, meta_value
 from mcp_knowledge.domain.documents import (
     DOCUMENT_STATUSES,
     JOB_STATUSES,
@@ -95,9 +95,9 @@ def _stale_documents(connection: Connection, current: Sequence[IndexVersions]) -
         return 0  # as nearly always: no need to look at the documents
     return _number(
         connection,
-        """SELECT count(*) FROM documents d JOIN revisions r ON r.revision_no = d.current_revision_no
-           WHERE d.searchable = 1 AND r.version_no IN (SELECT value FROM json_each(?))""",
-        json_list(numbers),
+        f"""SELECT count(*) FROM documents d JOIN revisions r ON r.revision_no = d.current_revision_no
+            WHERE d.searchable = 1 AND {connection.dialect.among("r.version_no")}""",
+        connection.dialect.listed(numbers),
     )
 
 

@@ -1,15 +1,15 @@
 """Rows of revisions."""
 
-from mcp_knowledge.adapters.sqlite import documents, job_rows
-from mcp_knowledge.adapters.sqlite.drivers import Connection, Row
-from mcp_knowledge.adapters.sqlite.sql import ACTIVE, BLOB_KEYS, GONE, first_row, fold_key, raise_generation
+from mcp_knowledge.adapters.rows import documents, job_rows
+from mcp_knowledge.adapters.rows.dialect import Connection, Row
+from mcp_knowledge.adapters.rows.sql import ACTIVE, BLOB_KEYS, GONE, first_row, fold_key, raise_generation
 from mcp_knowledge.domain.documents import Document, IndexVersions, Job, Revision, now_ms
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.ports import NewRevision
 
 _SELECT = """
     SELECT r.id, d.id, r.number, r.sha256, r.size_bytes, r.original_filename, r.mime_type, r.extension, r.blob_key,
-           r.chunk_count, r.created_at_ms, r.indexed_at_ms, r.revision_no IS d.current_revision_no,
+           r.chunk_count, r.created_at_ms, r.indexed_at_ms, r.revision_no IS NOT DISTINCT FROM d.current_revision_no,
            d.replaces_no IS NOT NULL, v.parser_name, v.parser_version, v.chunker_name, v.chunker_version,
            v.embedding_model, v.embedding_dimensions, v.embedding_version
     FROM revisions r JOIN documents d ON d.document_no = r.document_no

@@ -1,16 +1,16 @@
-"""The job queue: one table of the embedded file, claimed in the writer's transaction."""
+"""The job queue: one table, claimed in a transaction."""
 
 from typing import Any
 
-from mcp_knowledge.adapters.sqlite import job_rows
-from mcp_knowledge.adapters.sqlite.connection import Database
-from mcp_knowledge.adapters.sqlite.sql import first_row
+from mcp_knowledge.adapters.rows import job_rows
+from mcp_knowledge.adapters.rows.dialect import Database
+from mcp_knowledge.adapters.rows.sql import first_row
 from mcp_knowledge.domain.documents import Job, JobStatus, Stage, now_ms
 from mcp_knowledge.ports import Position
 
 
-class SqliteJobQueue:
-    """Durable work with leases, in the embedded file."""
+class SqlJobQueue:
+    """Durable work with leases."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

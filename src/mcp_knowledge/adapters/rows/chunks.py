@@ -3,22 +3,21 @@
 import hashlib
 import json
 
-from mcp_knowledge.adapters.sqlite.content import unpack_text
-from mcp_knowledge.adapters.sqlite.drivers import Connection, Row
-from mcp_knowledge.adapters.sqlite.sql import first_row, json_list, to_json
+from mcp_knowledge.adapters.rows.content import unpack_text
+from mcp_knowledge.adapters.rows.dialect import Connection, Row
+from mcp_knowledge.adapters.rows.sql import first_row, to_json
 from mcp_knowledge.domain.blocks import SourceLocation
 from mcp_knowledge.domain.documents import StoredChunk
 
-_COLUMNS = (
-    """c.chunk_no, d.id, r.id, c.id, c.sequence, c.content, c.heading_path, c.location, c.token_count, c.metadata"""
-)
-_JOINS = """JOIN documents d ON d.document_no = c.document_no AND d.searchable = 1
-    JOIN revisions r ON r.revision_no = c.revision_no"""
-_SELECT = f"SELECT {_COLUMNS} FROM chunks c {_JOINS}"
+_SELECT = """
+    SELECT c.chunk_no, d.id, r.id, c.id, c.sequence, c.content, c.heading_path, c.location, c.token_count, c.metadata
+    FROM chunks c JOIN documents d ON d.document_no = c.document_no AND d.searchable = 1
+    JOIN revisions r ON r.revision_no = c.revision_no
+"""
 
 
 def _chunk_from(row: Row) -> StoredChunk:
-    """A row of `_COLUMNS` as a chunk: the fields stand in the same order."""
+    """A row of `_SELECT` as a chunk: the fields stand in the same order."""
     chunk_no, document_id, revision_id, chunk_id, sequence, content, path, location, token_count, metadata = row
     text = unpack_text(content)
     return StoredChunk(
@@ -44,8 +43,9 @@ def list_chunks(connection: Connection, document_id: str, limit: int, after_sequ
 
 def get_chunks(connection: Connection, chunk_nos: list[int]) -> dict[int, StoredChunk]:
     """Those that are still searchable."""
-    sql = f"SELECT {_COLUMNS} FROM json_each(?) n CROSS JOIN chunks c ON c.chunk_no = n.value {_JOINS}"
-    return {row[0]: _chunk_from(row) for row in connection.execute(sql, (json_list(chunk_nos),))}
+    dialect = connection.dialect
+    sql = f"{_SELECT} WHERE {dialect.among('c.chunk_no')}"
+    return {row[0]: _chunk_from(row) for row in connection.execute(sql, (dialect.listed(chunk_nos),))}
 
 
 def find_chunk(connection: Connection, chunk_id: str) -> StoredChunk | None:

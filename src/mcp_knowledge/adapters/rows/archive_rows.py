@@ -8,18 +8,14 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from mcp_knowledge.adapters.sqlite import documents, revisions
-from mcp_knowledge.adapters.sqlite.collections import collection_number
-from mcp_knowledge.adapters.sqlite.drivers import Connection, Row
-from mcp_knowledge.adapters.sqlite.sql import GONE, first_row, to_json
+from mcp_knowledge.adapters.rows import documents, revisions
+from mcp_knowledge.adapters.rows.collections import collection_number
+from mcp_knowledge.adapters.rows.dialect import Connection, Row
+from mcp_knowledge.adapters.rows.sql import GONE, first_row, to_json
 from mcp_knowledge.domain.documents import ENTRY_OUTCOMES, ArchiveEntry, ArchiveImport, Document, now_ms
 from mcp_knowledge.ports import NewArchive, NewDocument, Position
 
 UNFINISHED = "('queued', 'extracting')"  # as the partial index spells it, so that it is used
-DUE = f"""
-    SELECT archive_no FROM archives INDEXED BY archives_due
-    WHERE state IN {UNFINISHED} AND visible_at_ms <= ? ORDER BY visible_at_ms, archive_no LIMIT 1
-"""
 _HELD = "id = ? AND attempt = ? AND state = 'extracting'"
 _SELECT = f"""
     SELECT a.id, a.original_filename, c.id, a.source_path, a.source_url, a.metadata, a.size_bytes, a.sha256, a.state,
@@ -53,6 +49,7 @@ def create(connection: Connection, new: NewArchive) -> ArchiveImport:
         (new.id, now, collection_no, now, new.size_bytes, bytes.fromhex(new.sha256), new.original_filename,
          new.source_path, new.source_url, to_json(new.metadata) if new.metadata else None, new.blob_key),
     )  # fmt: skip
+    connection.dialect.tell(connection, "archives")
     return _existing(connection, new.id)
 
 
@@ -101,7 +98,7 @@ def entries(
 def claim(connection: Connection, worker: str, lease_ms: int) -> ArchiveImport | None:
     """Take the oldest import that is due."""
     now = now_ms()
-    row = first_row(connection, DUE, (now,))
+    row = first_row(connection, connection.dialect.due_archives_to_claim, (now,))
     if row is None:
         return None
     row = first_row(
@@ -121,7 +118,11 @@ def change_held(connection: Connection, held: ArchiveImport, assignments: str, *
 
 
 def _held_number(connection: Connection, held: ArchiveImport) -> int | None:
-    row = first_row(connection, f"SELECT archive_no FROM archives WHERE {_HELD}", (held.id, held.attempt))
+    row = first_row(
+        connection,
+        f"SELECT archive_no FROM archives WHERE {_HELD}{connection.dialect.for_update}",
+        (held.id, held.attempt),
+    )
     return int(row[0]) if row else None
 
 
@@ -158,20 +159,21 @@ def _brought_before(connection: Connection, archive_no: int, source_path: str | 
     """The live document that an archive from the same place in the folder brought under this path, unless a file of the
     present archive has met it already (an archive may hold a path twice).
 
-    CROSS JOIN makes SQLite begin with the place: many archives have a file of the same name.
+    The join's order makes SQLite begin with the place: many archives have a file of the same name.
     """
     if source_path is None:
         return None
     row = first_row(
         connection,
         f"""{documents.SELECT} WHERE d.document_no = (
-                SELECT e.document_no FROM archives a CROSS JOIN archive_entries e ON e.archive_no = a.archive_no
+                SELECT e.document_no FROM archives a
+                {connection.dialect.ordered_join} archive_entries e ON e.archive_no = a.archive_no
                 JOIN documents x ON x.document_no = e.document_no
-                WHERE e.path = ?1 AND e.outcome = 'extracted' AND a.source_path = ?2 AND a.archive_no <> ?3
+                WHERE e.path = ? AND e.outcome = 'extracted' AND a.source_path = ? AND a.archive_no <> ?
                   AND x.status NOT IN {GONE} AND NOT EXISTS (
-                      SELECT 1 FROM archive_entries o WHERE o.archive_no = ?3 AND o.document_no = e.document_no)
+                      SELECT 1 FROM archive_entries o WHERE o.archive_no = ? AND o.document_no = e.document_no)
                 ORDER BY e.archive_no DESC, e.position LIMIT 1)""",
-        (path, source_path, archive_no),
+        (path, source_path, archive_no, archive_no),
     )
     return documents.document_from(row) if row else None
 
@@ -195,11 +197,11 @@ def finish(connection: Connection, held: ArchiveImport, error: str | None) -> Ar
     """Completed, completed with errors, or failed."""
     troubled = """EXISTS (SELECT 1 FROM archive_entries e WHERE e.archive_no = archives.archive_no
         AND e.outcome IN ('failed', 'oversized'))"""
-    state = f"CASE WHEN ?1 IS NOT NULL THEN 'failed' WHEN {troubled} THEN 'completed_with_errors' ELSE 'completed' END"
+    ended = "'failed'" if error else f"CASE WHEN {troubled} THEN 'completed_with_errors' ELSE 'completed' END"
     row = first_row(
         connection,
-        f"""UPDATE archives SET state = {state}, error = ?1, completed_at_ms = ?2, worker = NULL, blob_key = NULL
-            WHERE id = ?3 AND attempt = ?4 AND state = 'extracting' RETURNING id""",
+        f"""UPDATE archives SET state = {ended}, error = ?, completed_at_ms = ?, worker = NULL, blob_key = NULL
+            WHERE id = ? AND attempt = ? AND state = 'extracting' RETURNING id""",
         (error, now_ms(), held.id, held.attempt),
     )
     return _existing(connection, row[0]) if row else None

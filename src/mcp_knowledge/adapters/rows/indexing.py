@@ -7,16 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mcp_knowledge.adapters.sqlite import content, early_vectors, folder_rows, job_rows, lexicon
-from mcp_knowledge.adapters.sqlite.drivers import Connection, Row
-from mcp_knowledge.adapters.sqlite.metadata import merged, write_metadata_values
-from mcp_knowledge.adapters.sqlite.sql import (
+from mcp_knowledge.adapters.rows import content, early_vectors, folder_rows, fulltext, job_rows
+from mcp_knowledge.adapters.rows.dialect import Connection, IndexedText, Row
+from mcp_knowledge.adapters.rows.metadata import merged, write_metadata_values
+from mcp_knowledge.adapters.rows.sql import (
     GONE,
     first_row,
     fold_key,
-    json_list,
     meta_value,
-    note_vector_change,
     raise_generation,
     set_meta,
     to_json,
@@ -38,7 +36,7 @@ class PackedRevision:
     content: content.PackedDocument
     chunks: list[Row]
     vectors: list[bytes]
-    texts: list[lexicon.IndexedText]
+    texts: list[IndexedText]
 
 
 def pack(item: IndexedRevision) -> PackedRevision:
@@ -63,7 +61,7 @@ def pack(item: IndexedRevision) -> PackedRevision:
             for chunk in item.chunks
         ],
         [vector.tobytes() for vector in np.asarray(item.vectors, "<f4")],
-        [lexicon.indexed_text(chunk.heading_path, chunk.content) for chunk in item.chunks],
+        [fulltext.indexed_text(chunk.heading_path, chunk.content) for chunk in item.chunks],
     )
 
 
@@ -111,7 +109,7 @@ def _index_revision(connection: Connection, item: PackedRevision, fingerprint: s
     if item.properties or former_no is not None:
         user = json.loads(user_json) if user_json else {}
         write_metadata_values(connection, document_no, merged(user, item.properties))
-    note_vector_change(connection, document_no)
+    connection.dialect.note_vector_change(connection, document_no)
     early_vectors.forget(connection, document_no)
     folder_rows.settle_replacement(connection, document_no, now)
     job_rows.complete_job(connection, job_no, now)
@@ -119,17 +117,15 @@ def _index_revision(connection: Connection, item: PackedRevision, fingerprint: s
 
 
 def _write_chunks(connection: Connection, item: PackedRevision, document_no: int, revision_no: int, title: str) -> None:
-    row = first_row(connection, "SELECT seq FROM sqlite_sequence WHERE name = 'chunks'")
-    first = 1 + (row[0] if row else 0)  # numbered by us, so that vectors and full text can follow in bulk
+    dialect = connection.dialect
+    numbers = dialect.take_chunk_numbers(connection, len(item.chunks))  # so that vectors and full text follow in bulk
     connection.executemany(
         """INSERT INTO chunks (chunk_no, document_no, revision_no, id, sequence, token_count, embedding_hash,
                heading_path, location, metadata, content) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-        ((first + i, document_no, revision_no, *chunk) for i, chunk in enumerate(item.chunks)),
+        ((number, document_no, revision_no, *chunk) for number, chunk in zip(numbers, item.chunks, strict=True)),
     )
-    connection.executemany(
-        "INSERT INTO chunk_vectors VALUES (?, ?)", ((first + i, vector) for i, vector in enumerate(item.vectors))
-    )
-    lexicon.add_chunks(connection, first, title, item.texts)
+    dialect.add_vectors(connection, document_no, numbers, item.vectors)
+    dialect.add_texts(connection, document_no, numbers, title, item.texts)
 
 
 def _write_document(
@@ -148,11 +144,11 @@ def _write_document(
                original_filename = ?, filename_key = ?, mime_type = ?, extension = ?, size_bytes = ?, sha256 = ?,
                chunk_count = ?, title = ?, title_key = ?, properties = ?, updated_at_ms = ?,
                latest_error = (SELECT j.error FROM jobs j WHERE j.document_no = documents.document_no
-                   AND newest_revision_no <> ?1 AND j.revision_no = newest_revision_no AND j.status = 'failed'
+                   AND newest_revision_no <> ? AND j.revision_no = newest_revision_no AND j.status = 'failed'
                    ORDER BY j.job_no DESC LIMIT 1)
            WHERE document_no = ?""",
         (revision_no, number, filename, fold_key(str(filename)), mime_type, extension, size_bytes, sha256,
-         len(item.chunks), title, fold_key(title), properties, now, document_no),
+         len(item.chunks), title, fold_key(title), properties, now, revision_no, document_no),
     )  # fmt: skip
 
 
@@ -171,7 +167,9 @@ def _version_number(connection: Connection, versions: IndexVersions, fingerprint
         embedding_model, embedding_dimensions, embedding_version, fingerprint) = (?, ?, ?, ?, ?, ?, ?, ?)"""
     row = first_row(connection, find, values)
     if row is None:
-        insert = "INSERT INTO index_versions VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING version_no"
+        insert = """INSERT INTO index_versions (parser_name, parser_version, chunker_name, chunker_version,
+            embedding_model, embedding_dimensions, embedding_version, fingerprint)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING version_no"""
         row = first_row(connection, insert, values)
     assert row is not None
     return int(row[0])
@@ -193,7 +191,7 @@ def _settle_fingerprint(connection: Connection, fingerprint: str) -> None:
 
 def remove_index_entries(connection: Connection, document_no: int) -> None:
     """Drop a document's chunks, vectors, full text and normalized content."""
-    lexicon.remove_chunks(connection, document_no)
+    connection.dialect.remove_texts(connection, document_no)
     connection.execute("DELETE FROM chunks WHERE document_no = ?", (document_no,))  # vectors go with them
     content.remove_content(connection, document_no)
 
@@ -226,14 +224,14 @@ def reusable_vectors(
     """
     texts = {embedding_hash(text): text for text in embedding_texts}
     rows = connection.execute(
-        """SELECT c.embedding_hash, v.vector FROM documents n
+        f"""SELECT c.embedding_hash, v.vector FROM documents n
            JOIN documents d ON d.document_no IN (n.document_no, n.replaces_no)
            JOIN revisions r ON r.revision_no = d.current_revision_no
            JOIN index_versions i ON i.version_no = r.version_no
            JOIN chunks c ON c.document_no = d.document_no JOIN chunk_vectors v ON v.chunk_no = c.chunk_no
            WHERE n.id = ? AND d.searchable = 1 AND i.fingerprint = ?
-             AND hex(c.embedding_hash) IN (SELECT value FROM json_each(?))""",
-        (document_id, fingerprint, json_list(key.hex().upper() for key in texts)),
+             AND {connection.dialect.blob_among("c.embedding_hash")}""",
+        (document_id, fingerprint, connection.dialect.listed_blobs(texts)),
     )
     known = {texts[key]: np.frombuffer(vector, "<f4") for key, vector in rows}
     return early_vectors.find(connection, document_id, embedding_texts, fingerprint) | known

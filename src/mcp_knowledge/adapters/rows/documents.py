@@ -2,18 +2,16 @@
 
 from typing import Any
 
-from mcp_knowledge.adapters.sqlite import job_rows, lexicon
-from mcp_knowledge.adapters.sqlite.collections import collection_number
-from mcp_knowledge.adapters.sqlite.drivers import Connection, Row
-from mcp_knowledge.adapters.sqlite.metadata import effective_metadata, write_metadata_values
-from mcp_knowledge.adapters.sqlite.sql import (
+from mcp_knowledge.adapters.rows import fulltext, job_rows
+from mcp_knowledge.adapters.rows.collections import collection_number
+from mcp_knowledge.adapters.rows.dialect import Connection, Row
+from mcp_knowledge.adapters.rows.metadata import effective_metadata, write_metadata_values
+from mcp_knowledge.adapters.rows.sql import (
     ACTIVE,
     BLOB_KEYS,
     GONE,
     first_row,
     fold_key,
-    json_list,
-    note_vector_change,
     raise_generation,
     to_json,
 )
@@ -67,19 +65,21 @@ def get_document(connection: Connection, document_id: str) -> Document | None:
 
 def get_documents(connection: Connection, document_ids: list[str]) -> dict[str, Document]:
     """The live ones among the ids."""
-    sql = f"{SELECT} WHERE d.id IN (SELECT value FROM json_each(?)) AND d.status NOT IN {GONE}"
-    return {row[0]: document_from(row) for row in connection.execute(sql, (json_list(document_ids),))}
+    dialect = connection.dialect
+    sql = f"{SELECT} WHERE {dialect.among('d.id')} AND d.status NOT IN {GONE}"
+    return {row[0]: document_from(row) for row in connection.execute(sql, (dialect.listed(document_ids),))}
 
 
 def find_by_sha256(connection: Connection, sha256: str) -> Document | None:
     """The oldest live document that shows these bytes, or will when its job is done.
 
-    CROSS JOIN makes SQLite begin with the hash: left alone it walks all documents to serve the min().
+    The join's order makes SQLite begin with the hash: left alone it walks all documents to serve the min().
     """
     row = first_row(
         connection,
         f"""{SELECT} WHERE d.document_no = (
-                SELECT min(x.document_no) FROM revisions s CROSS JOIN documents x ON x.document_no = s.document_no
+                SELECT min(x.document_no) FROM revisions s
+                {connection.dialect.ordered_join} documents x ON x.document_no = s.document_no
                 WHERE s.sha256 = ? AND x.status NOT IN {GONE} AND s.revision_no = coalesce(
                     (SELECT a.revision_no FROM jobs a WHERE a.document_no = x.document_no AND a.status IN {ACTIVE}),
                     x.current_revision_no, x.newest_revision_no))""",
@@ -127,8 +127,9 @@ def _inherit(connection: Connection, document_no: int, replaced_id: str) -> None
     """Remember what a document replaces, and take over what its user chose: the collection and an own title."""
     connection.execute(
         f"""UPDATE documents SET replaces_no = o.document_no, collection_no = o.collection_no,
-                title_by_user = o.title_by_user, title = iif(o.title_by_user, o.title, documents.title),
-                title_key = iif(o.title_by_user, o.title_key, documents.title_key)
+                title_by_user = o.title_by_user,
+                title = CASE WHEN o.title_by_user = 1 THEN o.title ELSE documents.title END,
+                title_key = CASE WHEN o.title_by_user = 1 THEN o.title_key ELSE documents.title_key END
             FROM (SELECT * FROM documents WHERE id = ? AND status NOT IN {GONE}) AS o
             WHERE documents.document_no = ?""",
         (replaced_id, document_no),
@@ -147,7 +148,7 @@ def update_document(
     changes: dict[str, Any] = {}
     if not isinstance(title, Unset):
         changes |= {"title": title, "title_key": fold_key(title), "title_by_user": 1}
-        lexicon.retitle(connection, document_no, title)
+        fulltext.retitle(connection, document_no, title)
     if not isinstance(collection_id, Unset):
         changes["collection_no"] = None if collection_id is None else collection_number(connection, collection_id)
     if not isinstance(metadata, Unset):
@@ -170,21 +171,26 @@ def delete_document(connection: Connection, document_id: str) -> None:
 
 def delete_by_number(connection: Connection, document_no: int, now: int) -> None:
     """Out of sight now, unless it is already; a job removes the rest."""
-    if first_row(connection, f"SELECT 1 FROM documents WHERE document_no = ? AND status IN {GONE}", (document_no,)):
+    lock = connection.dialect.for_update
+    status = first_row(
+        connection, f"SELECT status IN {GONE} FROM documents WHERE document_no = ?{lock}", (document_no,)
+    )
+    if status is None or status[0]:
         return
     job_rows.cancel_jobs(connection, document_no, now)
     connection.execute(
         "UPDATE documents SET status = 'deleting', searchable = 0, updated_at_ms = ? WHERE document_no = ?",
         (now, document_no),
     )
-    note_vector_change(connection, document_no)
+    connection.dialect.note_vector_change(connection, document_no)
     job_rows.queue_job(connection, "delete", document_no, None, now)
     raise_generation(connection)
 
 
 def live_number(connection: Connection, document_id: str) -> int:
-    """The internal key of a live document. Raises DOCUMENT_NOT_FOUND."""
-    sql = f"SELECT document_no FROM documents WHERE id = ? AND status NOT IN {GONE}"
+    """The internal key of a live document, kept from other writers. Raises DOCUMENT_NOT_FOUND."""
+    lock = connection.dialect.for_update
+    sql = f"SELECT document_no FROM documents WHERE id = ? AND status NOT IN {GONE}{lock}"
     row = first_row(connection, sql, (document_id,))
     if row is None:
         raise KnowledgeError("DOCUMENT_NOT_FOUND")
@@ -194,8 +200,8 @@ def live_number(connection: Connection, document_id: str) -> int:
 def purge_documents(connection: Connection) -> list[str]:
     """Remove every document and archive import with all that hangs on them; the blob keys to delete."""
     keys = [row[0] for row in connection.execute(BLOB_KEYS)]
-    connection.execute("INSERT OR REPLACE INTO vector_changes (document_no) SELECT DISTINCT document_no FROM chunks")
-    connection.execute("INSERT INTO chunk_fts (chunk_fts) VALUES ('delete-all')")
+    connection.dialect.note_all_vectors_changed(connection)
+    connection.dialect.clear_texts(connection)
     for table in _PURGED_TABLES:
         connection.execute(f"DELETE FROM {table}")
     connection.execute("DELETE FROM meta WHERE key IN ('fingerprint', 'folder_scan')")

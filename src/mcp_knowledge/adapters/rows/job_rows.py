@@ -6,8 +6,8 @@ rises, so that it fences: handing a job back or retrying it raises `max_attempts
 
 from typing import Any
 
-from mcp_knowledge.adapters.sqlite.drivers import Connection, Row
-from mcp_knowledge.adapters.sqlite.sql import ACTIVE, GONE, first_row, json_list, raise_generation
+from mcp_knowledge.adapters.rows.dialect import Connection, Row
+from mcp_knowledge.adapters.rows.sql import ACTIVE, GONE, first_row, raise_generation
 from mcp_knowledge.domain.documents import DocumentStatus, Job, JobKind, JobStatus, new_id, now_ms
 from mcp_knowledge.errors import ERROR_CODES, KnowledgeError
 from mcp_knowledge.ports import Position
@@ -24,30 +24,30 @@ _SELECT = """
 """
 HELD = "id = ? AND attempt = ? AND status = 'running'"
 _LOST = f"INGESTION_FAILED: {ERROR_CODES['INGESTION_FAILED'].message}"  # every attempt ended with its worker
-_DUE = f"""
-    SELECT job_no, document_no, kind, attempt, max_attempts FROM jobs INDEXED BY jobs_due
-    WHERE status IN {ACTIVE} AND background = ? AND visible_at_ms <= ? ORDER BY visible_at_ms, job_no LIMIT ?
+_NEXT = f"""
+    SELECT visible_at_ms FROM jobs WHERE status IN {ACTIVE} AND background = ? ORDER BY visible_at_ms LIMIT 1
 """
-_NEXT = f"SELECT min(visible_at_ms) FROM jobs INDEXED BY jobs_due WHERE status IN {ACTIVE} AND background = ?"
 
 
-def due(connection: Connection, now: int, limit: int) -> list[Row]:
+def due(connection: Connection, now: int, limit: int, *, claiming: bool = False) -> list[Row]:
     """Jobs that may be claimed, those in the background last, otherwise the oldest first."""
-    rows = list(connection.execute(_DUE, (False, now, limit)))
-    return rows if len(rows) == limit else rows + list(connection.execute(_DUE, (True, now, limit - len(rows))))
+    dialect = connection.dialect
+    sql = dialect.due_jobs_to_claim if claiming else dialect.due_jobs
+    rows = list(connection.execute(sql, (0, now, limit)))
+    return rows if len(rows) == limit else rows + list(connection.execute(sql, (1, now, limit - len(rows))))
 
 
 def next_due_ms(connection: Connection) -> int | None:
     """When the next job may be claimed."""
-    moments = [row[0] for background in (False, True) for row in connection.execute(_NEXT, (background,))]
-    return min((moment for moment in moments if moment is not None), default=None)
+    moments = [row[0] for background in (0, 1) for row in connection.execute(_NEXT, (background,))]
+    return min(moments, default=None)
 
 
 def claim(connection: Connection, worker: str, limit: int, lease_ms: int) -> list[Job]:
     """Take due jobs; those that lost their last attempt's lease fail on the way."""
     now, taken = now_ms(), list[int]()
     while len(taken) < limit:
-        rows = due(connection, now, limit - len(taken))
+        rows = due(connection, now, limit - len(taken), claiming=True)
         for job_no, document_no, kind, attempt, max_attempts in rows:
             if attempt >= max_attempts:
                 _give_up(connection, job_no, document_no, kind, _LOST, now)
@@ -62,8 +62,8 @@ def claim(connection: Connection, worker: str, limit: int, lease_ms: int) -> lis
             taken.append(job_no)
         if not rows:
             break
-    sql = f"{_SELECT} WHERE j.job_no IN (SELECT value FROM json_each(?)) ORDER BY j.job_no"
-    return [Job(*row) for row in connection.execute(sql, (json_list(taken),))]
+    sql = f"{_SELECT} WHERE {connection.dialect.among('j.job_no')} ORDER BY j.job_no"
+    return [Job(*row) for row in connection.execute(sql, (connection.dialect.listed(taken),))]
 
 
 def fail(connection: Connection, job: Job, error: str, retry_after_ms: int | None) -> bool:
@@ -156,8 +156,9 @@ def queue_job(
     connection.execute(
         """INSERT INTO jobs (id, kind, document_no, revision_no, status, max_attempts, visible_at_ms, created_at_ms,
                stage, background) VALUES (?, ?, ?, ?, 'queued', ?, ?, ?, 'queued', ?)""",
-        (job_id, kind, document_no, revision_no, MAX_ATTEMPTS[kind], now, now, background),
+        (job_id, kind, document_no, revision_no, MAX_ATTEMPTS[kind], now, now, int(background)),
     )
+    connection.dialect.tell(connection, "jobs")
     return job_id
 
 
@@ -196,9 +197,9 @@ def set_status_unless_ready(
     """Show what became of a document's job. One with a searchable revision stays ready; an error shows on both."""
     changed = first_row(
         connection,
-        f"""UPDATE documents SET status = CASE WHEN current_revision_no IS NULL THEN ?1 ELSE status END,
-                latest_error = coalesce(?2, latest_error), updated_at_ms = ?3
-            WHERE document_no = ?4 AND status NOT IN {GONE} AND (current_revision_no IS NULL OR ?2 IS NOT NULL)
+        f"""UPDATE documents SET status = CASE WHEN current_revision_no IS NULL THEN ? ELSE status END,
+                latest_error = coalesce(?, latest_error), updated_at_ms = ?
+            WHERE document_no = ? AND status NOT IN {GONE} {"" if error else "AND current_revision_no IS NULL"}
             RETURNING 1""",
         (status, error, now, document_no),
     )
@@ -207,7 +208,11 @@ def set_status_unless_ready(
 
 
 def _held(connection: Connection, job: Job) -> Row | None:
-    sql = f"SELECT job_no, document_no, revision_no, attempt, max_attempts FROM jobs WHERE {HELD}"
+    """The job's row, if it is still this worker's. The document is locked first, as every writer does it."""
+    if lock := connection.dialect.for_update:
+        document = f"SELECT 1 FROM documents WHERE document_no = (SELECT document_no FROM jobs WHERE id = ?){lock}"
+        first_row(connection, document, (job.id,))
+    sql = f"SELECT job_no, document_no, revision_no, attempt, max_attempts FROM jobs WHERE {HELD}{lock}"
     return first_row(connection, sql, (job.id, job.attempt))
 
 

@@ -1,0 +1,1 @@
+"""Statements of both databases, written once, and the stores over them."""
