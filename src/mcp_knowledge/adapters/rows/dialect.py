@@ -7,6 +7,8 @@ columns. Flags are 0 or 1, JSON is text, times are Unix milliseconds.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
+from mcp_knowledge.ports import Vector
+
 T = TypeVar("T")
 Row = tuple[Any, ...]
 IndexedText = tuple[str, str]  # headings and content of a chunk, as `domain.tokens.index_text` makes them
@@ -61,6 +63,10 @@ class Dialect(Protocol):
 
     def unindexed(self, column: str) -> str:
         """The column in a form that keeps the planner from beginning with it."""
+        ...
+
+    def vector(self, value: Any) -> Vector:
+        """A stored vector as it was read: float32 [dimensions]."""
         ...
 
     def raise_generation(self, connection: Connection) -> None:

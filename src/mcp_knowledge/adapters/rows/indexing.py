@@ -233,5 +233,5 @@ def reusable_vectors(
              AND {connection.dialect.blob_among("c.embedding_hash")}""",
         (document_id, fingerprint, connection.dialect.listed_blobs(texts)),
     )
-    known = {texts[key]: np.frombuffer(vector, "<f4") for key, vector in rows}
+    known = {texts[key]: connection.dialect.vector(vector) for key, vector in rows}
     return early_vectors.find(connection, document_id, embedding_texts, fingerprint) | known

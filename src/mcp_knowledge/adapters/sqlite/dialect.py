@@ -4,9 +4,12 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from mcp_knowledge.adapters.rows.dialect import Connection, IndexedText
 from mcp_knowledge.adapters.rows.sql import ACTIVE
 from mcp_knowledge.adapters.sqlite import lexicon
+from mcp_knowledge.ports import Vector
 
 _LAST_CHUNK = "SELECT seq FROM sqlite_sequence WHERE name = 'chunks'"
 
@@ -48,6 +51,10 @@ class SqliteDialect:
     def unindexed(self, column: str) -> str:
         """The sign hides the column from its index."""
         return f"+{column}"
+
+    def vector(self, value: bytes) -> Vector:
+        """The bytes as they were written."""
+        return np.frombuffer(value, "<f4")
 
     def raise_generation(self, connection: Connection) -> None:
         """Count at once: nobody else writes."""

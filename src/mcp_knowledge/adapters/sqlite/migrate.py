@@ -1,36 +1,20 @@
 """Numbered migrations (`migrations/NNN_name.sql`), each applied once, however many processes start together."""
 
-import re
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from mcp_knowledge.adapters.rows.dialect import Connection
+from mcp_knowledge.adapters.rows.migrations import Migration, migrations_in, newer_database
 from mcp_knowledge.errors import StartupError
 
 MIGRATIONS_DIR = Path(__file__).parent / "migrations"
 APPLICATION_ID = 0x4D43504B  # "MCPK": tells our files from other programs' (PRAGMA application_id)
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
-    """One step of the schema's history."""
-
-    number: int
-    name: str
-    path: Path
-
-
-@cache
 def migrations(directory: Path = MIGRATIONS_DIR) -> tuple[Migration, ...]:
     """The migrations of this version, in order."""
-    found = []
-    for path in sorted(directory.glob("*.sql")):
-        if match := re.fullmatch(r"(\d{3})_(\w+)\.sql", path.name):
-            found.append(Migration(int(match[1]), match[2], path))
-    return tuple(found)
+    return migrations_in(directory)
 
 
 def applied_migration(connection: Connection) -> int:
@@ -53,10 +37,7 @@ def check_file(connection: Connection, steps: tuple[Migration, ...]) -> None:
         )
     newest = steps[-1].number
     if applied > newest:
-        raise StartupError(
-            f"The database was made by a newer version of MCP Knowledge (its migration is {applied}, this version "
-            f"knows {newest}). Nothing was changed. Install the newer version, or set DATA_DIR to another folder."
-        )
+        raise StartupError(newer_database(applied, newest, "DATA_DIR to another folder"))
 
 
 def migrate(connection: Connection, steps: tuple[Migration, ...]) -> int:

@@ -1,0 +1,1 @@
+"""PostgreSQL with pgvector: for a team, and for many processes at once."""

@@ -1,0 +1,233 @@
+"""PostgreSQL: a pool of connections, and work that runs on threads, one transaction each."""
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+import psycopg
+from pgvector.psycopg import register_vector
+from psycopg import errors
+from psycopg.conninfo import conninfo_to_dict
+from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
+
+from mcp_knowledge.adapters.postgres.dialect import PostgresDialect, Topic
+from mcp_knowledge.adapters.postgres.migrate import migrate_server
+from mcp_knowledge.adapters.rows.dialect import Row
+from mcp_knowledge.adapters.rows.sql import storable
+from mcp_knowledge.errors import KnowledgeError, StartupError
+
+T = TypeVar("T")
+_READERS, _WRITERS = 8, 4  # threads; as many connections at most
+_ANSWER_S = 5.0  # a request waits no longer for a server that is away
+_IDLE_S = 1.0  # a connection that rested so long is tried before it is used: the server may have restarted
+_TRIES = 8  # of a transaction that met another one
+# What a transaction that met another one may end with; on the next try it sees what the other one wrote.
+_RACES = (errors.SerializationFailure, errors.DeadlockDetected, errors.UniqueViolation, errors.ForeignKeyViolation)
+_LOST = (psycopg.OperationalError, psycopg.InterfaceError)
+# Custom plans: how many rows a list or a bound leaves is known only with its values. JIT costs more than it saves here.
+_SESSION = "SET plan_cache_mode = force_custom_plan; SET jit = off; SET idle_in_transaction_session_timeout = '120s'"
+_KEEPALIVE = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 30_000}
+_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
+
+
+class PostgresConnection:
+    """A pooled connection in the form that the shared statements run on.
+
+    Args:
+        raw: the connection itself, for what only PostgreSQL can do (COPY, vectors).
+    """
+
+    dialect = PostgresDialect()
+
+    def __init__(self, raw: "psycopg.Connection[Row]") -> None:
+        self.raw = raw
+        self.corpus_changed = False
+        self.topics: set[Topic] = set()
+
+    def execute(self, sql: str, params: Sequence[Any] = ()) -> Iterator[Row]:
+        """Run one statement with `?` parameters; its rows."""
+        cursor = self.raw.execute(translated(sql), storable(params), binary=True)
+        return iter(cursor.fetchall()) if cursor.description is not None else iter(())
+
+    def executemany(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Run one statement once per row of parameters, without waiting for each answer."""
+        with self.raw.cursor() as cursor:
+            cursor.executemany(translated(sql), map(storable, rows))
+
+    def begin(self, statement: str) -> None:
+        """Begin a transaction."""
+        self.corpus_changed, self.topics = False, set()
+        self.raw.execute(statement)
+
+    def settle(self) -> None:
+        """Do what is left for the end of a transaction, so that writers wait for each other only while they commit."""
+        for topic in sorted(self.topics):
+            self.raw.execute("SELECT pg_notify(%s, '')", (topic,))
+        if self.corpus_changed:
+            self.raw.execute("UPDATE meta SET value = (value::bigint + 1)::text WHERE key = 'generation'")
+
+
+@lru_cache(maxsize=1024)
+def translated(sql: str) -> str:
+    """A statement with `?` parameters as psycopg reads it."""
+    return sql.replace("%", "%%").replace("?", "%s")
+
+
+class PostgresDatabase:
+    """A database on a server, used by any number of processes at once.
+
+    Args:
+        dsn: `postgresql://user:password@host:port/database?…`.
+        dimensions: length of the vectors.
+        readers, writers: threads; so many connections are opened at most.
+    """
+
+    driver = "postgres"
+
+    def __init__(self, dsn: str, dimensions: int, readers: int = _READERS, writers: int = _WRITERS) -> None:
+        self.dsn = dsn
+        self.migration = 0
+        self._dimensions = dimensions
+        self._size = readers + writers
+        self._readers = ThreadPoolExecutor(readers, thread_name_prefix="db-read")
+        self._writers = ThreadPoolExecutor(writers, thread_name_prefix="db-write")
+        self._pool: ConnectionPool[psycopg.Connection[Row]] | None = None
+        self._used_s: WeakKeyDictionary[psycopg.Connection[Row], float] = WeakKeyDictionary()
+        self._suspicious_until_s = 0.0
+
+    async def open(self) -> None:
+        """Migrate the database and fill the pool.
+
+        Raises:
+            StartupError: the server does not answer, is too old or has no pgvector, or the database is not ours.
+        """
+        await asyncio.to_thread(self._open)
+
+    async def close(self) -> None:
+        """Finish the queued writes and close every connection."""
+        pool, self._pool = self._pool, None
+        await asyncio.to_thread(self._shut_down, pool)
+
+    async def read(self, work: Callable[[PostgresConnection], T]) -> T:
+        """Run `work` on a reader thread; all its statements see one snapshot.
+
+        Raises:
+            KnowledgeError: SERVICE_UNAVAILABLE when the database is closed or does not answer.
+        """
+        return await asyncio.get_running_loop().run_in_executor(self._readers, self._transaction, _READ, work)
+
+    async def write(self, work: Callable[[PostgresConnection], T]) -> T:
+        """Run `work` in one transaction: committed when this returns, undone when `work` raises. A transaction that
+        met another one is run again.
+
+        Raises:
+            KnowledgeError: SERVICE_UNAVAILABLE when the database is closed, does not answer or its disk is full. When
+                the connection was lost while it committed, the change may have been made or not.
+        """
+        return await asyncio.get_running_loop().run_in_executor(self._writers, self._transaction, _WRITE, work)
+
+    async def size_bytes(self) -> int:
+        """Bytes on the server's disk."""
+        return await self.read(lambda c: int(next(c.execute("SELECT pg_database_size(current_database())"))[0]))
+
+    def _open(self) -> None:
+        try:
+            with psycopg.connect(self.dsn, connect_timeout=10, autocommit=True) as first:
+                self.migration = migrate_server(first, self._dimensions)
+                register_vector(first)
+                self._pool = ConnectionPool(
+                    self.dsn,
+                    kwargs={"autocommit": True, "connect_timeout": 5, "context": first, **_KEEPALIVE},
+                    min_size=1,
+                    max_size=self._size,
+                    timeout=_ANSWER_S,
+                    reconnect_timeout=_ANSWER_S,
+                    configure=_configure,
+                    check=self._check,
+                    name="database",
+                    open=True,
+                )
+        except psycopg.Error as error:
+            raise StartupError(unreachable(self.dsn, error)) from None
+
+    def _check(self, raw: "psycopg.Connection[Row]") -> None:
+        """Try a connection that may have died; one that was just used need not be tried."""
+        now = time.monotonic()
+        if now - self._used_s.get(raw, 0.0) > _IDLE_S or now < self._suspicious_until_s:
+            ConnectionPool.check_connection(raw)
+
+    def _transaction(self, begin: str, work: Callable[[PostgresConnection], T]) -> T:
+        deadline = time.monotonic() + _ANSWER_S
+        tries = 0
+        while True:
+            tries += 1
+            committing = False
+            try:
+                with self._lent() as connection:
+                    connection.begin(begin)
+                    try:
+                        result = work(connection)
+                        connection.settle()
+                        committing = begin == _WRITE
+                        connection.raw.execute("COMMIT")
+                        return result
+                    except BaseException:
+                        _roll_back(connection.raw)
+                        raise
+            except _RACES:
+                if tries >= _TRIES:
+                    raise
+                time.sleep(random.uniform(0, 0.01 * 2**tries))
+            except errors.DiskFull as error:
+                raise KnowledgeError("SERVICE_UNAVAILABLE", "The database's disk is full.") from error
+            except (PoolTimeout, PoolClosed) as error:
+                raise KnowledgeError("SERVICE_UNAVAILABLE") from error
+            except _LOST as error:
+                self._suspicious_until_s = time.monotonic() + 2 * _ANSWER_S
+                if committing or time.monotonic() > deadline:
+                    raise KnowledgeError("SERVICE_UNAVAILABLE") from error
+
+    @contextmanager
+    def _lent(self) -> Iterator[PostgresConnection]:
+        """A connection of the pool, for the time of a block."""
+        pool = self._pool
+        if pool is None:
+            raise KnowledgeError("SERVICE_UNAVAILABLE", "The service is shutting down.")
+        raw = pool.getconn()
+        try:
+            yield PostgresConnection(raw)
+        finally:
+            self._used_s[raw] = time.monotonic()
+            pool.putconn(raw)
+
+    def _shut_down(self, pool: "ConnectionPool[psycopg.Connection[Row]] | None") -> None:
+        self._writers.shutdown(wait=True)
+        self._readers.shutdown(wait=True)
+        if pool is not None:
+            pool.close()
+
+
+def _configure(raw: "psycopg.Connection[Row]") -> None:
+    raw.execute(_SESSION)
+
+
+def _roll_back(raw: "psycopg.Connection[Row]") -> None:
+    try:
+        raw.execute("ROLLBACK")
+    except psycopg.Error:
+        raw.close()  # the pool makes another one
+
+
+def unreachable(dsn: str, error: psycopg.Error) -> str:
+    """A sentence for whoever starts the service, with the server's reason and without the password."""
+    parts = conninfo_to_dict(dsn)
+    reason = " ".join(str(error).split()) or type(error).__name__
+    where = f"{parts.get('host', 'localhost')}:{parts.get('port', 5432)}/{parts.get('dbname', '')}"
+    return f"PostgreSQL at {where} cannot be used: {reason} Check DATABASE_URL and the server."

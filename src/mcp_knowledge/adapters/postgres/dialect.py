@@ -1,0 +1,117 @@
+"""What PostgreSQL does differently from SQLite; `rows.dialect.Dialect` says what is asked."""
+
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from mcp_knowledge.adapters.postgres import lexicon
+from mcp_knowledge.adapters.rows.dialect import IndexedText
+from mcp_knowledge.adapters.rows.sql import ACTIVE
+from mcp_knowledge.ports import Vector
+
+if TYPE_CHECKING:
+    from mcp_knowledge.adapters.postgres.connection import PostgresConnection
+
+Topic = Literal["jobs", "archives"]
+CHANNELS: dict[Topic, str] = {"jobs": "mk_jobs", "archives": "mk_archives"}  # of NOTIFY
+
+
+class PostgresDialect:
+    """Many writers at a time: each locks the rows of the documents that it changes, and jobs are taken with SKIP
+    LOCKED.
+    """
+
+    for_update = " FOR UPDATE"
+    due_jobs = f"""
+        SELECT job_no, document_no, kind, attempt, max_attempts FROM jobs
+        WHERE status IN {ACTIVE} AND background = ? AND visible_at_ms <= ? ORDER BY visible_at_ms, job_no LIMIT ?"""
+    due_archives = """
+        SELECT archive_no FROM archives
+        WHERE state IN ('queued', 'extracting') AND visible_at_ms <= ? ORDER BY visible_at_ms, archive_no LIMIT 1"""
+    # The document too: a writer that holds it is about to end the job.
+    due_jobs_to_claim = f"""
+        SELECT j.job_no, j.document_no, j.kind, j.attempt, j.max_attempts
+        FROM jobs j JOIN documents d ON d.document_no = j.document_no
+        WHERE j.status IN {ACTIVE} AND j.background = ? AND j.visible_at_ms <= ?
+        ORDER BY j.visible_at_ms, j.job_no LIMIT ? FOR UPDATE SKIP LOCKED"""
+    due_archives_to_claim = f"{due_archives} FOR UPDATE SKIP LOCKED"
+    ordered_join = "JOIN"
+
+    def among(self, column: str) -> str:
+        """One statement for any number of values."""
+        return f"{column} = ANY(?)"
+
+    def listed(self, values: Iterable[Any]) -> list[Any]:
+        """An array."""
+        return list(values)
+
+    def blob_among(self, column: str) -> str:
+        """As for any other column."""
+        return self.among(column)
+
+    def listed_blobs(self, values: Iterable[bytes]) -> list[bytes]:
+        """An array."""
+        return list(values)
+
+    def number(self, value: float | int | None) -> Decimal | None:
+        """All digits of a double: a cast to numeric would keep 15."""
+        return None if value is None else Decimal(value)
+
+    def unindexed(self, column: str) -> str:
+        """As it is: the planner knows how many rows it would find."""
+        return column
+
+    def vector(self, value: Any) -> Vector:
+        """A stored vector as it was read."""
+        return np.asarray(value.to_numpy(), np.float32)
+
+    def raise_generation(self, connection: "PostgresConnection") -> None:
+        """At the end of the transaction: every writer counts in the same row."""
+        connection.corpus_changed = True
+
+    def note_vector_change(self, connection: "PostgresConnection", document_no: int) -> None:
+        """No copies in memory."""
+
+    def note_all_vectors_changed(self, connection: "PostgresConnection") -> None:
+        """No copies in memory."""
+
+    def tell(self, connection: "PostgresConnection", topic: Topic) -> None:
+        """With the transaction: NOTIFY is delivered when it is committed."""
+        connection.topics.add(topic)
+
+    def take_chunk_numbers(self, connection: "PostgresConnection", count: int) -> Sequence[int]:
+        """From the sequence; other writers may take some between them."""
+        return [
+            row[0] for row in connection.execute("SELECT nextval('chunk_numbers') FROM generate_series(1, ?)", (count,))
+        ]
+
+    def add_vectors(
+        self, connection: "PostgresConnection", document_no: int, chunk_nos: Sequence[int], vectors: Sequence[bytes]
+    ) -> None:
+        """Rows of the vectors' own table."""
+        rows = zip(chunk_nos, (np.frombuffer(vector, "<f4") for vector in vectors), strict=True)
+        connection.executemany(
+            "INSERT INTO chunk_vectors (chunk_no, document_no, vector) VALUES (?, ?, ?)",
+            ((number, document_no, vector) for number, vector in rows),
+        )
+
+    def add_texts(
+        self,
+        connection: "PostgresConnection",
+        document_no: int,
+        chunk_nos: Sequence[int],
+        title: str,
+        texts: Sequence[IndexedText],
+    ) -> None:
+        """Rows of the chunks' terms, and what they add to the counts."""
+        lexicon.add_chunks(connection, document_no, chunk_nos, title, texts)
+
+    def remove_texts(self, connection: "PostgresConnection", document_no: int) -> None:
+        """Rows of the chunks' terms, and what they take from the counts."""
+        lexicon.remove_chunks(connection, document_no)
+
+    def clear_texts(self, connection: "PostgresConnection") -> None:
+        """All terms and counts."""
+        lexicon.clear(connection)
