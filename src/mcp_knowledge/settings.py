@@ -3,10 +3,12 @@ come from it.
 """
 
 import ipaddress
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import Field, SecretStr, ValidationError, field_serializer, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from mcp_knowledge.domain.cursors import secret_from
@@ -14,6 +16,11 @@ from mcp_knowledge.domain.cursors import secret_from
 MODEL_DIR = Path(__file__).parent / "models" / "all-MiniLM-L6-v2"
 MIB = 1024 * 1024
 Positive = Annotated[int, Field(gt=0)]
+SERVER_DEFAULTS = {"database_driver": "postgres", "storage_driver": "s3", "worker_concurrency": 4}
+SERVER_PASSPHRASE_CHARS = 12
+_MASK = "**********"  # as pydantic shows a secret
+_PASSWORD = re.compile(r"^(\w+://[^:@]*:).*@")  # up to the last @: one of the password may not be escaped
+_PASSWORD_IN_QUERY = re.compile(r"([?&](?:ssl)?password=)[^&#]*")
 
 
 class SettingsError(Exception):
@@ -31,24 +38,41 @@ class Settings(BaseSettings):
         env_file=".env", env_file_encoding="utf-8", extra="ignore", frozen=True, hide_input_in_errors=True
     )
 
-    app_profile: Literal["local"] = Field("local", description="`local`: one process, one file on this machine.")
-    role: Literal["all"] = Field("all", description="What this process does: answer requests and ingest.")
+    app_profile: Literal["local", "server"] = Field(
+        "local",
+        description="`local`: one process, one file on this machine. `server`: many processes on PostgreSQL and S3, "
+        "4 parser processes each (DATABASE_DRIVER, STORAGE_DRIVER, WORKER_CONCURRENCY) unless those say otherwise; "
+        "needs DASHBOARD_PASSPHRASE and DOCUMENT_CURSOR_SECRET.",
+    )
+    role: Literal["all", "api", "worker"] = Field(
+        "all",
+        description="What this process does: answer requests (`api`), ingest (`worker`), or both; one without the "
+        "other needs `DATABASE_DRIVER=postgres`.",
+    )
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(3000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
     data_dir: Path = Field(Path("./data"), description="Folder of the database and the originals.")
 
-    database_driver: Literal["sqlite", "libsql"] = Field(
-        "sqlite", description="`libsql` opens the same file through the libsql package."
+    database_driver: Literal["sqlite", "libsql", "postgres"] = Field(
+        "sqlite",
+        description="`libsql` opens the same file through the libsql package; `postgres` is a server that any number "
+        "of processes share.",
     )
-    database_url: str = Field("", description="Database address; empty means `file:<DATA_DIR>/app.db`.")
+    database_url: str = Field(
+        "",
+        repr=False,  # it may hold a password
+        description="Database address; empty means `file:<DATA_DIR>/app.db`. For PostgreSQL "
+        "`postgresql://user:password@host:5432/database`.",
+    )
     storage_driver: Literal["local"] = Field("local", description="Where originals are kept.")
     storage_path: Path | None = Field(None, description="Folder of the originals; empty means `<DATA_DIR>/documents`.")
 
     dashboard_passphrase: SecretStr | None = Field(
-        None, description="Not available in this version, which is for one person on one machine; must stay empty."
+        None, description="What people sign in with; empty: everyone who reaches the port may do everything."
     )
     document_cursor_secret: SecretStr | None = Field(
-        None, description="Base64 of 32 bytes that sign cursors; random at start when empty."
+        None,
+        description="Base64 of 32 bytes that sign cursors and sessions; empty: random ones, kept in the database.",
     )
     allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="Host names clients may use, comma-separated, beside loopback names and HOST."
@@ -126,43 +150,83 @@ class Settings(BaseSettings):
     def _split(cls, value: Any) -> Any:
         return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
 
-    @field_validator("ingest_data_dir", mode="before")
+    @field_validator("ingest_data_dir", "dashboard_passphrase", "document_cursor_secret", mode="before")
     @classmethod
     def _empty_is_none(cls, value: Any) -> Any:
         return None if value == "" else value
 
+    @model_validator(mode="before")
+    @classmethod
+    def _defaults_of_the_profile(cls, values: Any) -> Any:
+        is_server = isinstance(values, dict) and values.get("app_profile") == "server"
+        return {**SERVER_DEFAULTS, **values} if is_server else values
+
+    @field_serializer("database_url", when_used="json")
+    def _masked(self, value: str) -> str:
+        return without_password(value)
+
     @model_validator(mode="after")
     def _check(self) -> "Settings":
+        faults = [*self._faults()]
+        if faults:
+            raise ValueError("\n".join(faults))
+        return self
+
+    def _faults(self) -> Iterator[str]:
+        """What cannot work together, a line each."""
         if not self.chunk_min_tokens <= self.chunk_target_tokens <= self.chunk_max_tokens:
-            raise ValueError("CHUNK_MIN_TOKENS, CHUNK_TARGET_TOKENS and CHUNK_MAX_TOKENS must rise in this order")
+            yield "CHUNK_MIN_TOKENS, CHUNK_TARGET_TOKENS and CHUNK_MAX_TOKENS must rise in this order"
         if self.chunk_overlap_tokens >= self.chunk_target_tokens:
-            raise ValueError("CHUNK_OVERLAP_TOKENS must be below CHUNK_TARGET_TOKENS")
+            yield "CHUNK_OVERLAP_TOKENS must be below CHUNK_TARGET_TOKENS"
         if self.chunk_max_tokens >= self.embedding_max_tokens:
-            raise ValueError("CHUNK_MAX_TOKENS must be below EMBEDDING_MAX_TOKENS")
-        if self.database_url and not self.database_url.startswith("file:"):
-            raise ValueError("DATABASE_URL must begin with 'file:' for this database driver")
+            yield "CHUNK_MAX_TOKENS must be below EMBEDDING_MAX_TOKENS"
+        yield from self._database_faults()
         if self.ingest_data_dir is not None and self._own_data_is_near(self.ingest_data_dir):
-            raise ValueError("INGEST_DATA_DIR must not lie in the service's own data (DATA_DIR), nor hold it")
-        if self.dashboard_passphrase is not None:
-            raise ValueError(
-                "DASHBOARD_PASSPHRASE cannot be enforced by this version: unset it and keep HOST on a loopback address"
+            yield "INGEST_DATA_DIR must not lie in the service's own data (DATA_DIR), nor hold it"
+        yield from self._access_faults()
+
+    def _database_faults(self) -> Iterator[str]:
+        if self.database_driver == "postgres":
+            if not self.database_url:
+                yield "DATABASE_URL must be set for DATABASE_DRIVER=postgres: postgresql://user:password@host/database"
+            elif not self.database_url.startswith(("postgresql://", "postgres://")):
+                yield "DATABASE_URL must begin with 'postgresql://' for DATABASE_DRIVER=postgres"
+            return
+        if self.database_url and not self.database_url.startswith("file:"):
+            yield (
+                f"DATABASE_URL must begin with 'file:' for DATABASE_DRIVER={self.database_driver}; "
+                "a PostgreSQL server needs DATABASE_DRIVER=postgres"
             )
-        if self.document_cursor_secret is not None:
-            secret_from(self.document_cursor_secret.get_secret_value())
-        if not self.binds_loopback and not self.allow_insecure_bind:
-            raise ValueError(
-                f"HOST {self.host} is open to the network and this version has no access control: "
+        if self.role != "all":
+            yield (
+                f"ROLE={self.role} needs DATABASE_DRIVER=postgres: a database in a file has one server, "
+                "which answers and ingests"
+            )
+
+    def _access_faults(self) -> Iterator[str]:
+        passphrase, secret = self.dashboard_passphrase, self.document_cursor_secret
+        if self.app_profile == "server":
+            if passphrase is None or len(passphrase.get_secret_value()) < SERVER_PASSPHRASE_CHARS:
+                yield f"DASHBOARD_PASSPHRASE needs {SERVER_PASSPHRASE_CHARS} characters or more in the server profile"
+            if secret is None:
+                yield "DOCUMENT_CURSOR_SECRET must be set in the server profile: the base64 of exactly 32 bytes"
+        if secret is not None:
+            try:
+                secret_from(secret.get_secret_value())
+            except ValueError as error:
+                yield str(error)
+        if not (self.binds_loopback or passphrase or self.allow_insecure_bind):
+            yield (
+                f"HOST {self.host} is open to the network and nobody has to sign in: set DASHBOARD_PASSPHRASE, "
                 "use a loopback address, or set ALLOW_INSECURE_BIND=true where something else protects the port"
             )
-        return self
 
     def _own_data_is_near(self, folder: Path) -> bool:
         """Whether the folder is, holds or lies in one of the folders that the service writes to."""
         folder = folder.resolve()
-        own = [path.resolve() for path in (self.data_dir, self.database_path.parent, self.blobs_path)]
-        return any(folder.is_relative_to(path) for path in (own[0], own[2])) or any(
-            path.is_relative_to(folder) for path in own
-        )
+        own = [path.resolve() for path in (self.data_dir, self.blobs_path)]
+        holding = own if self.database_driver == "postgres" else [*own, self.database_path.parent.resolve()]
+        return any(folder.is_relative_to(path) for path in own) or any(path.is_relative_to(folder) for path in holding)
 
     @property
     def binds_loopback(self) -> bool:
@@ -176,13 +240,18 @@ class Settings(BaseSettings):
 
     @property
     def database_path(self) -> Path:
-        """The embedded database's file."""
+        """The embedded database's file; not for PostgreSQL."""
         return Path(self.database_url.removeprefix("file:")) if self.database_url else self.data_dir / "app.db"
 
     @property
     def blobs_path(self) -> Path:
         """The folder of the originals."""
         return self.storage_path or self.data_dir / "documents"
+
+
+def without_password(url: str) -> str:
+    """A database's address as it may be shown."""
+    return _PASSWORD_IN_QUERY.sub(rf"\1{_MASK}", _PASSWORD.sub(rf"\1{_MASK}@", url))
 
 
 def load_settings(**overrides: Any) -> Settings:
@@ -193,6 +262,6 @@ def load_settings(**overrides: Any) -> Settings:
         faults = []
         for item in error.errors():
             name = ".".join(str(part) for part in item["loc"]).upper()
-            message = item["msg"].removeprefix("Value error, ")
-            faults.append(f"{name}: {message}" if name else message)
+            lines = item["msg"].removeprefix("Value error, ").splitlines()
+            faults += [f"{name}: {line}" if name else line for line in lines]
         raise SettingsError(faults) from None

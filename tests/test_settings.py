@@ -1,0 +1,123 @@
+"""What settings refuse, one line for each fault, and what a profile sets."""
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_knowledge.settings import SettingsError, load_settings, without_password
+
+SECRET = base64.b64encode(bytes(range(32))).decode()
+PASSPHRASE = "correct horse battery"
+POSTGRES = {"database_driver": "postgres", "database_url": "postgresql://db.example/knowledge"}
+SERVER: dict[str, Any] = {
+    "app_profile": "server",
+    "database_url": "postgresql://app:hush-hush@db.example:5432/knowledge",
+    "storage_driver": "local",
+    "dashboard_passphrase": PASSPHRASE,
+    "document_cursor_secret": SECRET,
+}
+
+
+def faults_of(**values: Any) -> list[str]:
+    with pytest.raises(SettingsError) as caught:
+        load_settings(**values)
+    return caught.value.faults
+
+
+@pytest.mark.parametrize(
+    ("values", "mentions"),
+    [
+        ({"database_driver": "postgres"}, [["DATABASE_URL", "postgresql://"]]),
+        ({"database_driver": "postgres", "database_url": "file:app.db"}, [["DATABASE_URL", "'postgresql://'"]]),
+        ({"database_driver": "postgres", "database_url": "mysql://h/d"}, [["DATABASE_URL", "'postgresql://'"]]),
+        ({"database_url": "postgresql://h/d"}, [["DATABASE_URL", "'file:'", "DATABASE_DRIVER=postgres"]]),
+        ({"role": "api"}, [["ROLE=api", "DATABASE_DRIVER=postgres"]]),
+        ({"role": "worker", "database_driver": "libsql"}, [["ROLE=worker", "DATABASE_DRIVER=postgres"]]),
+        ({"role": "master"}, [["ROLE", "'all', 'api' or 'worker'"]]),
+        ({"app_profile": "cloud"}, [["APP_PROFILE", "'local' or 'server'"]]),
+        ({"database_driver": "oracle"}, [["DATABASE_DRIVER", "'sqlite', 'libsql' or 'postgres'"]]),
+        ({**SERVER, "dashboard_passphrase": None}, [["DASHBOARD_PASSPHRASE", "12"]]),
+        ({**SERVER, "dashboard_passphrase": "eleven char"}, [["DASHBOARD_PASSPHRASE", "12"]]),
+        ({**SERVER, "document_cursor_secret": None}, [["DOCUMENT_CURSOR_SECRET", "32 bytes"]]),
+        ({**SERVER, "document_cursor_secret": "c2hvcnQ="}, [["DOCUMENT_CURSOR_SECRET", "32 bytes"]]),
+        (
+            {"app_profile": "server", "storage_driver": "local", "role": "api", "chunk_max_tokens": 500},
+            [["CHUNK_MAX_TOKENS"], ["DATABASE_URL"], ["DASHBOARD_PASSPHRASE"], ["DOCUMENT_CURSOR_SECRET"]],
+        ),
+    ],
+)
+def test_what_cannot_work_is_named_in_a_line_of_its_own(values: dict[str, Any], mentions: list[list[str]]) -> None:
+    faults = faults_of(**values)
+    assert len(faults) == len(mentions), faults
+    for fault, words in zip(faults, mentions, strict=True):
+        assert all(word in fault for word in words), fault
+
+
+def test_no_fault_shows_a_secret() -> None:
+    shown = "\n".join(
+        faults_of(
+            app_profile="server",
+            storage_driver="local",
+            database_url="mysql://app:hush-hush@h/d",
+            dashboard_passphrase="hush",
+            document_cursor_secret="hush",
+        )
+    )
+    assert "DATABASE_URL" in shown and "hush" not in shown
+
+
+def test_the_server_profile_has_its_own_defaults_which_settings_override() -> None:
+    server = load_settings(**SERVER)
+    assert (server.database_driver, server.worker_concurrency) == ("postgres", 4)
+    small = load_settings(**SERVER | {"database_driver": "sqlite", "database_url": "", "worker_concurrency": 2})
+    assert (small.database_driver, small.worker_concurrency) == ("sqlite", 2)
+    local = load_settings()
+    assert (local.database_driver, local.worker_concurrency) == ("sqlite", 1)
+
+
+def test_the_profile_may_come_from_the_environment_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in SERVER.items():
+        monkeypatch.setenv(name.upper(), value)
+    settings = load_settings()
+    assert (settings.app_profile, settings.database_driver, settings.worker_concurrency) == ("server", "postgres", 4)
+
+
+def test_one_process_may_do_all_in_either_database_and_a_role_of_its_own_needs_a_server() -> None:
+    assert [load_settings(**POSTGRES, role=role).role for role in ("all", "api", "worker")] == ["all", "api", "worker"]
+
+
+def test_the_database_of_a_server_needs_no_folder_outside_the_scanned_one(tmp_path: Path) -> None:
+    folder = tmp_path / "letters"
+    settings = load_settings(**POSTGRES, data_dir=tmp_path / "data", ingest_data_dir=folder)
+    assert settings.ingest_data_dir == folder
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://app:pass@db:5432/k", "postgresql://app:**********@db:5432/k"),
+        ("postgresql://app:p/a@s?s#@db/k", "postgresql://app:**********@db/k"),
+        ("postgres://app@db/k", "postgres://app@db/k"),
+        (
+            "postgresql:///k?host=/run/db&password=p%20w&user=a",
+            "postgresql:///k?host=/run/db&password=**********&user=a",
+        ),
+        ("postgresql://db/k", "postgresql://db/k"),
+        ("file:/srv/app.db", "file:/srv/app.db"),
+    ],
+)
+def test_a_database_address_is_shown_without_its_password(url: str, shown: str) -> None:
+    assert without_password(url) == shown
+
+
+def test_neither_json_nor_repr_of_the_settings_shows_a_secret() -> None:
+    settings = load_settings(**SERVER)
+    assert (
+        json.loads(settings.model_dump_json())["database_url"]
+        == "postgresql://app:**********@db.example:5432/knowledge"
+    )
+    for text in (settings.model_dump_json(), repr(settings), str(settings)):
+        assert "hush-hush" not in text and PASSPHRASE not in text and SECRET not in text
