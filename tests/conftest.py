@@ -9,6 +9,8 @@ from front_door import SETTING_NAMES, Server, running_client
 
 from mcp_knowledge.settings import Settings, load_settings
 
+pytest_plugins = ["postgres_fixtures"]
+
 
 @pytest.fixture(autouse=True)
 def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
