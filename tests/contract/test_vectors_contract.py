@@ -245,6 +245,8 @@ async def test_searches_while_documents_change_see_whole_documents(backend: Back
 
 
 async def test_vectors_of_another_length_are_passed_over(backend: Backend) -> None:
+    if backend.name == "postgres":
+        pytest.skip("its column holds vectors of one length; a start with another one is refused")
     new = new_document("short vectors")
     await backend.store.create_document(new)
     job = await claim_one(backend)

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from mcp_knowledge.adapters.rows.dialect import Connection
-from mcp_knowledge.adapters.rows.scope import scope_sql
-from mcp_knowledge.adapters.rows.sql import meta_value
+from mcp_knowledge.adapters.rows.models import of_our_model
+from mcp_knowledge.adapters.rows.scope import Sql, scope_sql
 from mcp_knowledge.adapters.sqlite.connection import Database
 from mcp_knowledge.adapters.sqlite.matrix import Matrix, Numbers
 from mcp_knowledge.domain.search import Candidate, Scope
@@ -33,8 +33,6 @@ _ALL_ROWS = """
     JOIN documents d ON d.document_no = c.document_no AND d.searchable = 1
     WHERE v.chunk_no > ? AND {of_our_model} ORDER BY v.chunk_no LIMIT ?
 """
-_OF_OUR_MODEL = """EXISTS (SELECT 1 FROM revisions r JOIN index_versions i ON i.version_no = r.version_no
-    WHERE r.revision_no = d.current_revision_no AND i.fingerprint = ?)"""
 _DOCUMENT_ROWS = """
     SELECT v.chunk_no, c.document_no, v.vector
     FROM json_each(?) j CROSS JOIN documents d ON d.document_no = j.value AND d.searchable = 1 AND {of_our_model}
@@ -127,10 +125,9 @@ class SqliteVectorIndex:
             matrix = self._with_rows(matrix, list(connection.execute(sql, (json.dumps(batch), *values))))
         return matrix
 
-    def _of_our_model(self, connection: Connection) -> tuple[str, tuple[str, ...]]:
+    def _of_our_model(self, connection: Connection) -> Sql:
         """A condition on `documents d` and its parameters; nearly always all vectors are of one model."""
-        own = self._fingerprint()
-        return ("1", ()) if meta_value(connection, "fingerprint") == own else (_OF_OUR_MODEL, (own,))
+        return of_our_model(connection, self._fingerprint()) or ("true", ())
 
     def _with_rows(self, matrix: Matrix, rows: Sequence[Row]) -> Matrix:
         rows = [row for row in rows if len(row[2]) == 4 * self._dimensions]
