@@ -3,11 +3,11 @@
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from mcp_knowledge.adapters.rows.dialect import Database
 from mcp_knowledge.domain.blocks import Heading, NormalizedDocument, Paragraph, SourceLocation
 from mcp_knowledge.domain.documents import Chunk, Document, IndexVersions, Job, Metadata, new_id
 from mcp_knowledge.ports import (
@@ -41,7 +41,8 @@ class Backend:
     archives: ArchiveStore
     folder: FolderStore
     clock: "Clock"
-    path: Path
+    database: Database
+    where: str
 
 
 class Clock:

@@ -111,10 +111,11 @@ async def test_a_folder_that_cannot_be_made_is_told_in_one_line(tmp_path: Path) 
     await database.close()
 
 
+@pytest.mark.parametrize("backend", DRIVERS, indirect=True)
 async def test_both_drivers_read_and_write_one_file_in_turn(backend: Backend, tmp_path: Path) -> None:
     document = await add(backend, "written by the first")
     other: DriverName = "libsql" if backend.name == "sqlite" else "sqlite"
-    database = await opened(backend.path, other)
+    database = await opened(Path(backend.where), other)
     store = SqlStore(database)
 
     assert [item.content for item in await store.list_chunks(document.id, 10)] == ["written by the first"]
@@ -214,16 +215,19 @@ async def test_the_log_is_cut_when_the_database_has_been_idle(tmp_path: Path, mo
     await database.close()
 
 
-async def test_old_jobs_are_forgotten_but_not_the_failures_of_live_documents(backend: Backend, tmp_path: Path) -> None:
+async def test_old_jobs_are_forgotten_but_not_the_failures_of_live_documents(backend: Backend) -> None:
     for i in range(6):
         await add(backend, str(i))
-    database = await opened(backend.path)
+    database = backend.database
     await database.write(lambda c: c.execute("UPDATE jobs SET status = 'failed' WHERE job_no = 1"))
 
     await database.write(lambda c: prune_jobs(c, kept=2))
 
-    assert [row[0] for row in await database.read(lambda c: c.execute("SELECT job_no FROM jobs"))] == [1, 5, 6]
-    await database.close()
+    assert [row[0] for row in await database.read(lambda c: c.execute("SELECT job_no FROM jobs ORDER BY 1"))] == [
+        1,
+        5,
+        6,
+    ]
 
 
 OPEN_AT_ONCE = """

@@ -16,9 +16,9 @@ from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
-from mcp_knowledge.adapters.postgres.dialect import PostgresDialect, Topic
+from mcp_knowledge.adapters.postgres.dialect import CHANNELS, PostgresDialect
 from mcp_knowledge.adapters.postgres.migrate import migrate_server
-from mcp_knowledge.adapters.rows.dialect import Row
+from mcp_knowledge.adapters.rows.dialect import Row, Topic
 from mcp_knowledge.adapters.rows.sql import storable
 from mcp_knowledge.errors import KnowledgeError, StartupError
 
@@ -69,7 +69,7 @@ class PostgresConnection:
     def settle(self) -> None:
         """Do what is left for the end of a transaction, so that writers wait for each other only while they commit."""
         for topic in sorted(self.topics):
-            self.raw.execute("SELECT pg_notify(%s, '')", (topic,))
+            self.raw.execute("SELECT pg_notify(%s, '')", (CHANNELS[topic],))
         if self.corpus_changed:
             self.raw.execute("UPDATE meta SET value = (value::bigint + 1)::text WHERE key = 'generation'")
 
@@ -121,6 +121,7 @@ class PostgresDatabase:
         Raises:
             KnowledgeError: SERVICE_UNAVAILABLE when the database is closed or does not answer.
         """
+        self._check_open()
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._transaction, _READ, work)
 
     async def write(self, work: Callable[[PostgresConnection], T]) -> T:
@@ -131,6 +132,7 @@ class PostgresDatabase:
             KnowledgeError: SERVICE_UNAVAILABLE when the database is closed, does not answer or its disk is full. When
                 the connection was lost while it committed, the change may have been made or not.
         """
+        self._check_open()
         return await asyncio.get_running_loop().run_in_executor(self._writers, self._transaction, _WRITE, work)
 
     async def size_bytes(self) -> int:
@@ -194,12 +196,15 @@ class PostgresDatabase:
                 if committing or time.monotonic() > deadline:
                     raise KnowledgeError("SERVICE_UNAVAILABLE") from error
 
+    def _check_open(self) -> "ConnectionPool[psycopg.Connection[Row]]":
+        if self._pool is None:
+            raise KnowledgeError("SERVICE_UNAVAILABLE", "The service is shutting down.")
+        return self._pool
+
     @contextmanager
     def _lent(self) -> Iterator[PostgresConnection]:
         """A connection of the pool, for the time of a block."""
-        pool = self._pool
-        if pool is None:
-            raise KnowledgeError("SERVICE_UNAVAILABLE", "The service is shutting down.")
+        pool = self._check_open()
         raw = pool.getconn()
         try:
             yield PostgresConnection(raw)

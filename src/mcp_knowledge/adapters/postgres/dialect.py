@@ -2,19 +2,18 @@
 
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from mcp_knowledge.adapters.postgres import lexicon
-from mcp_knowledge.adapters.rows.dialect import IndexedText
+from mcp_knowledge.adapters.rows.dialect import Connection, IndexedText, Topic
 from mcp_knowledge.adapters.rows.sql import ACTIVE
 from mcp_knowledge.ports import Vector
 
 if TYPE_CHECKING:
     from mcp_knowledge.adapters.postgres.connection import PostgresConnection
 
-Topic = Literal["jobs", "archives"]
 CHANNELS: dict[Topic, str] = {"jobs": "mk_jobs", "archives": "mk_archives"}  # of NOTIFY
 
 
@@ -67,28 +66,32 @@ class PostgresDialect:
         """A stored vector as it was read."""
         return np.asarray(value.to_numpy(), np.float32)
 
-    def raise_generation(self, connection: "PostgresConnection") -> None:
+    def hold(self, connection: Connection, name: str) -> None:
+        """An advisory lock of the transaction."""
+        connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", (name,))
+
+    def raise_generation(self, connection: Connection) -> None:
         """At the end of the transaction: every writer counts in the same row."""
-        connection.corpus_changed = True
+        _ours(connection).corpus_changed = True
 
-    def note_vector_change(self, connection: "PostgresConnection", document_no: int) -> None:
+    def note_vector_change(self, connection: Connection, document_no: int) -> None:
         """No copies in memory."""
 
-    def note_all_vectors_changed(self, connection: "PostgresConnection") -> None:
+    def note_all_vectors_changed(self, connection: Connection) -> None:
         """No copies in memory."""
 
-    def tell(self, connection: "PostgresConnection", topic: Topic) -> None:
+    def tell(self, connection: Connection, topic: Topic) -> None:
         """With the transaction: NOTIFY is delivered when it is committed."""
-        connection.topics.add(topic)
+        _ours(connection).topics.add(topic)
 
-    def take_chunk_numbers(self, connection: "PostgresConnection", count: int) -> Sequence[int]:
+    def take_chunk_numbers(self, connection: Connection, count: int) -> Sequence[int]:
         """From the sequence; other writers may take some between them."""
         return [
             row[0] for row in connection.execute("SELECT nextval('chunk_numbers') FROM generate_series(1, ?)", (count,))
         ]
 
     def add_vectors(
-        self, connection: "PostgresConnection", document_no: int, chunk_nos: Sequence[int], vectors: Sequence[bytes]
+        self, connection: Connection, document_no: int, chunk_nos: Sequence[int], vectors: Sequence[bytes]
     ) -> None:
         """Rows of the vectors' own table."""
         rows = zip(chunk_nos, (np.frombuffer(vector, "<f4") for vector in vectors), strict=True)
@@ -99,19 +102,24 @@ class PostgresDialect:
 
     def add_texts(
         self,
-        connection: "PostgresConnection",
+        connection: Connection,
         document_no: int,
         chunk_nos: Sequence[int],
         title: str,
         texts: Sequence[IndexedText],
     ) -> None:
         """Rows of the chunks' terms, and what they add to the counts."""
-        lexicon.add_chunks(connection, document_no, chunk_nos, title, texts)
+        lexicon.add_chunks(_ours(connection), document_no, chunk_nos, title, texts)
 
-    def remove_texts(self, connection: "PostgresConnection", document_no: int) -> None:
+    def remove_texts(self, connection: Connection, document_no: int) -> None:
         """Rows of the chunks' terms, and what they take from the counts."""
-        lexicon.remove_chunks(connection, document_no)
+        lexicon.remove_chunks(_ours(connection), document_no)
 
-    def clear_texts(self, connection: "PostgresConnection") -> None:
+    def clear_texts(self, connection: Connection) -> None:
         """All terms and counts."""
-        lexicon.clear(connection)
+        lexicon.clear(_ours(connection))
+
+
+def _ours(connection: Connection) -> "PostgresConnection":
+    """The connection that this dialect belongs to."""
+    return cast("PostgresConnection", connection)

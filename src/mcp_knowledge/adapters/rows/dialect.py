@@ -5,12 +5,13 @@ columns. Flags are 0 or 1, JSON is text, times are Unix milliseconds.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from mcp_knowledge.ports import Vector
 
 T = TypeVar("T")
 Row = tuple[Any, ...]
+Topic = Literal["jobs", "archives"]  # that processes wait for
 IndexedText = tuple[str, str]  # headings and content of a chunk, as `domain.tokens.index_text` makes them
 
 
@@ -69,6 +70,10 @@ class Dialect(Protocol):
         """A stored vector as it was read: float32 [dimensions]."""
         ...
 
+    def hold(self, connection: Connection, name: str) -> None:
+        """Wait for other writers that hold this name, and keep them waiting until the transaction ends."""
+        ...
+
     def raise_generation(self, connection: Connection) -> None:
         """Count a change of the corpus, in the change's own transaction."""
         ...
@@ -81,7 +86,7 @@ class Dialect(Protocol):
         """Tell them to read every document again."""
         ...
 
-    def tell(self, connection: Connection, topic: str) -> None:
+    def tell(self, connection: Connection, topic: Topic) -> None:
         """Wake who waits for `jobs` or `archives` in any process, once the transaction is committed."""
         ...
 

@@ -91,6 +91,7 @@ def find_by_sha256(connection: Connection, sha256: str) -> Document | None:
 def create_document(connection: Connection, new: NewDocument) -> tuple[Document, bool]:
     """Write document, revision and job, unless a live document has the same bytes. Raises COLLECTION_NOT_FOUND."""
     collection_no = None if new.collection_id is None else collection_number(connection, new.collection_id)
+    connection.dialect.hold(connection, f"sha256 {new.sha256}")  # of equal uploads at once, the second finds the first
     if new.replaces is None and (twin := find_by_sha256(connection, new.sha256)) is not None:
         return twin, True
     now, sha256, metadata = now_ms(), bytes.fromhex(new.sha256), new.metadata or {}

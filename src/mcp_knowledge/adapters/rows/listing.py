@@ -41,7 +41,7 @@ def _conditions(dialect: Dialect, query: DocumentQuery) -> tuple[list[str], list
         conditions.append("d.collection_no = (SELECT collection_no FROM collections WHERE id = ?)")
         params.append(query.collection_id)
     if query.search:
-        conditions.append("(instr(d.title_key, ?) OR instr(d.filename_key, ?))")
+        conditions.append("(instr(d.title_key, ?) > 0 OR instr(d.filename_key, ?) > 0)")
         params += [fold_key(query.search)] * 2
     if query.filters:
         sql, values = filters_sql(dialect, query.filters)

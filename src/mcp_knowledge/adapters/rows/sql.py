@@ -29,7 +29,13 @@ def fold_key(text: str) -> str:
 
 def storable(params: Sequence[Any]) -> tuple[Any, ...]:
     """Parameters whose texts every database can hold: no NUL, no half of a surrogate pair."""
-    return tuple(_storable_text(value) if isinstance(value, str) else value for value in params)
+    return tuple(map(_storable, params))
+
+
+def _storable(value: Any) -> Any:
+    if isinstance(value, str):
+        return _storable_text(value)
+    return [_storable(item) for item in value] if isinstance(value, list) else value
 
 
 def _storable_text(text: str) -> str:

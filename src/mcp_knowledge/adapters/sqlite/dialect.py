@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mcp_knowledge.adapters.rows.dialect import Connection, IndexedText
+from mcp_knowledge.adapters.rows.dialect import Connection, IndexedText, Topic
 from mcp_knowledge.adapters.rows.sql import ACTIVE
 from mcp_knowledge.adapters.sqlite import lexicon
 from mcp_knowledge.ports import Vector
@@ -56,6 +56,9 @@ class SqliteDialect:
         """The bytes as they were written."""
         return np.frombuffer(value, "<f4")
 
+    def hold(self, connection: Connection, name: str) -> None:
+        """Nobody else writes."""
+
     def raise_generation(self, connection: Connection) -> None:
         """Count at once: nobody else writes."""
         connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
@@ -70,7 +73,7 @@ class SqliteDialect:
             "INSERT OR REPLACE INTO vector_changes (document_no) SELECT DISTINCT document_no FROM chunks"
         )
 
-    def tell(self, connection: Connection, topic: str) -> None:
+    def tell(self, connection: Connection, topic: Topic) -> None:
         """Nobody to tell: the process that writes is the one that works, and others look every second."""
 
     def take_chunk_numbers(self, connection: Connection, count: int) -> Sequence[int]:
