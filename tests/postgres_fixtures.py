@@ -10,7 +10,8 @@ from pathlib import Path
 import psycopg
 import pytest
 from front_door import missing_tool
-from postgres_server import Databases, PostgresServer, available
+from postgres_programs import available
+from postgres_server import Databases, PostgresServer
 
 from mcp_knowledge.adapters.postgres.migrate import migrate_server
 

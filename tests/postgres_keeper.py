@@ -11,36 +11,9 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 from typing import Any
 
 POLL_S = 0.2
-
-
-def wait_for_end_of(pid: int, asked_to_stop: threading.Event) -> None:
-    """Return when that process has ended, or SIGTERM came."""
-    try:
-        process = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else None
-    except ProcessLookupError:
-        return
-    while not asked_to_stop.is_set():
-        if process is not None:
-            if select.select([process], [], [], POLL_S)[0]:
-                return
-        elif not _runs(pid):
-            return
-        else:
-            asked_to_stop.wait(POLL_S)
-
-
-def _runs(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def main(task: dict[str, Any]) -> None:
@@ -50,12 +23,37 @@ def main(task: dict[str, Any]) -> None:
         task: `owner` (process id), `stop` (the command that stops the server), `account` (keywords for subprocess),
             `remove` (a directory).
     """
-    asked_to_stop = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: asked_to_stop.set())
+    asked, ask = os.pipe()
+    signal.signal(signal.SIGTERM, lambda *_: os.write(ask, b"."))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    wait_for_end_of(task["owner"], asked_to_stop)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})  # its parent may have blocked it
+    print("watching", flush=True)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _wait(task["owner"], asked)
     subprocess.run(task["stop"], cwd="/", check=False, **task["account"])
     shutil.rmtree(task["remove"], ignore_errors=True)
+
+
+def _wait(owner: int, asked: int) -> None:
+    """Until the owner has ended, or the pipe `asked` says so."""
+    if not hasattr(os, "pidfd_open"):
+        while _exists(owner) and not select.select([asked], [], [], POLL_S)[0]:
+            pass
+        return
+    try:
+        select.select([asked, os.pidfd_open(owner)], [], [])
+    except ProcessLookupError:
+        return
+
+
+def _exists(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 if __name__ == "__main__":
