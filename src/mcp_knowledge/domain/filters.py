@@ -97,6 +97,8 @@ def flatten(metadata: dict[str, Any]) -> list[MetadataValue]:
     waiting: list[tuple[str, Any]] = [("", metadata)]
     while waiting:  # not recursion: metadata may be nested deeper than the stack
         path, value = waiting.pop()
+        if len(path) > MAX_FIELD_CHARS:
+            continue  # no filter can name it, nor what is in it
         if path:
             found[MetadataValue(path, *comparable(value))] = None
         if isinstance(value, dict):

@@ -63,7 +63,7 @@ def update_collection(
 
 def delete_collection(connection: Connection, collection_id: str) -> None:
     """Raises COLLECTION_NOT_FOUND or COLLECTION_NOT_EMPTY. Tombstones and ended imports lose their collection."""
-    collection_no = collection_number(connection, collection_id)
+    collection_no = collection_number(connection, collection_id, lock=connection.dialect.for_update)
     importing = "SELECT 1 FROM archives WHERE collection_no = ? AND state IN ('queued', 'extracting')"
     if first_row(connection, importing, (collection_no,)):
         raise KnowledgeError("COLLECTION_NOT_EMPTY", "An archive is being imported into this collection.")
@@ -76,9 +76,14 @@ def delete_collection(connection: Connection, collection_id: str) -> None:
     raise_generation(connection)
 
 
-def collection_number(connection: Connection, collection_id: str) -> int:
-    """The internal key. Raises COLLECTION_NOT_FOUND."""
-    row: Row | None = first_row(connection, "SELECT collection_no FROM collections WHERE id = ?", (collection_id,))
+def collection_number(connection: Connection, collection_id: str, lock: str = "") -> int:
+    """The internal key. Raises COLLECTION_NOT_FOUND.
+
+    Args:
+        lock: keeps other writers from filing documents under it.
+    """
+    sql = f"SELECT collection_no FROM collections WHERE id = ?{lock}"
+    row: Row | None = first_row(connection, sql, (collection_id,))
     if row is None:
         raise KnowledgeError("COLLECTION_NOT_FOUND")
     return int(row[0])
