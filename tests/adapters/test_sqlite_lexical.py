@@ -7,10 +7,10 @@ from random import Random
 
 import pytest
 
-from mcp_knowledge.adapters.sqlite import lexical
+from mcp_knowledge.adapters.rows import lexical
 from mcp_knowledge.adapters.sqlite.connection import Connection, Database
 from mcp_knowledge.adapters.sqlite.lexical import SqliteLexicalIndex
-from mcp_knowledge.adapters.sqlite.matching import two_of
+from mcp_knowledge.adapters.sqlite.matching import FTS5
 from mcp_knowledge.domain.filters import parse_filters
 from mcp_knowledge.domain.query import Phrase
 from mcp_knowledge.domain.search import Candidate, Scope
@@ -144,7 +144,7 @@ async def test_two_of_any_number_of_terms(tmp_path: Path, count: int) -> None:
         words = await database.write(lambda connection: fill(connection, Random(9), 50))
         terms = WORDS[:count]
         rows = await database.read(
-            lambda c: list(c.execute("SELECT rowid FROM chunk_fts WHERE chunk_fts MATCH ?", (two_of(terms),)))
+            lambda c: list(c.execute("SELECT rowid FROM chunk_fts WHERE chunk_fts MATCH ?", (FTS5.two_of(terms),)))
         )
         assert {row[0] for row in rows} == {no for no, text in words.items() if len(text & set(terms)) >= 2}
     finally:
