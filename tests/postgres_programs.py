@@ -39,8 +39,12 @@ class Programs:
         try:
             self._folder = self._usable(Path(spec.origin).parent)
         except BaseException:
-            shutil.rmtree(self.directory)
+            self.remove()
             raise
+
+    def remove(self) -> None:
+        """Remove the private directory; a server that was started has someone else who does."""
+        shutil.rmtree(self.directory)
 
     def path(self, program: str) -> str:
         """The full path of a program."""

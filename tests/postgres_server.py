@@ -29,6 +29,7 @@ START_S = 60
 STOP_S = 30
 PORT_TRIES = 5
 LEAVING_S = 0.1
+PREDECESSOR_S = 5.0
 SESSIONS = "SELECT 1 FROM pg_stat_activity WHERE datname = %s"
 SUPERUSER = "postgres"
 INITDB = f"--username={SUPERUSER} --auth=scram-sha-256 --encoding=UTF8 --locale=C --no-sync --no-instructions"
@@ -124,6 +125,7 @@ class PostgresServer(Databases):
         """
         self._programs = Programs(in_memory=self._in_memory)
         self._data = (self._folder.absolute() if self._folder else self._programs.directory) / "data"
+        self._wait_for_predecessor()
         self._keeper = self._watched()
         try:
             password = self._cluster()
@@ -211,6 +213,18 @@ class PostgresServer(Databases):
         secret.write_text(password)
         self._programs.own(secret)
         return password
+
+    def _wait_for_predecessor(self) -> None:
+        """One that served this folder until just now may still be ending."""
+        deadline = time.monotonic() + PREDECESSOR_S
+        while time.monotonic() < deadline:
+            try:
+                self._pg_ctl("status")
+            except RuntimeError:
+                return
+            time.sleep(0.1)
+        self._programs.remove()
+        raise RuntimeError(f"PostgreSQL already runs on {self._folder}: end the process that uses it first")
 
     def _configure(self, port: int) -> None:
         path = self._data / "postgresql.conf"

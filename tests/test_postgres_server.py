@@ -12,6 +12,7 @@ import psycopg
 import pytest
 from front_door import wait_until
 from postgres_server import Databases, PostgresServer
+from psycopg.conninfo import make_conninfo
 
 TESTS = Path(__file__).parent
 
@@ -63,12 +64,23 @@ def open_folder() -> Iterator[Path]:
         yield Path(folder) / "postgres"
 
 
-def test_a_folder_keeps_its_data_and_password_from_one_start_to_the_next(open_folder: Path) -> None:
+def test_a_folder_keeps_its_data_behind_a_password_from_one_start_to_the_next(open_folder: Path) -> None:
     with PostgresServer(open_folder) as server:
         first = server.create_database("kept")
         rows(first, "CREATE TABLE notes AS SELECT 'written' AS text")
+        guess = make_conninfo(first, password="guess")
+        with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+            rows(guess, "SELECT 1")
     with PostgresServer(open_folder) as server:
         assert rows(server.dsn("kept"), "SELECT text FROM notes") == [("written",)]
+
+
+def test_a_folder_that_another_server_uses_is_left_alone(open_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("postgres_server.PREDECESSOR_S", 0.2)
+    with PostgresServer(open_folder) as first:
+        with pytest.raises(RuntimeError, match="already runs"):
+            PostgresServer(open_folder).start()
+        assert rows(first.dsn(), "SELECT 1") == [(1,)]
 
 
 def test_each_test_has_a_database_with_the_schema_for_itself(postgres_server: Databases, postgres_dsn: str) -> None:
@@ -84,9 +96,3 @@ def test_each_test_has_a_database_with_the_schema_for_itself(postgres_server: Da
 
 def test_an_empty_database_lacks_even_the_extension(empty_postgres_dsn: str) -> None:
     assert rows(empty_postgres_dsn, "SELECT extname FROM pg_extension WHERE extname = 'vector'") == []
-
-
-def test_strangers_need_the_password(postgres_dsn: str) -> None:
-    guess = psycopg.conninfo.make_conninfo(postgres_dsn, password="guess")
-    with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
-        rows(guess, "SELECT 1")
