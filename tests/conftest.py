@@ -6,6 +6,7 @@ from pathlib import Path
 import httpx2
 import pytest
 from front_door import SETTING_NAMES, Server, running_client
+from s3_server import S3Server
 
 from mcp_knowledge.settings import Settings, load_settings
 
@@ -36,5 +37,13 @@ async def client(settings: Settings) -> AsyncIterator[httpx2.AsyncClient]:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A real server process, shared by a module's tests."""
     running = Server(tmp_path_factory.mktemp("server") / "data").start()
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[S3Server]:
+    """An S3 server over HTTP, shared by all tests; each takes a bucket of its own."""
+    running = S3Server()
     yield running
     running.stop()

@@ -18,6 +18,10 @@ MIB = 1024 * 1024
 Positive = Annotated[int, Field(gt=0)]
 SERVER_DEFAULTS = {"database_driver": "postgres", "storage_driver": "s3", "worker_concurrency": 4}
 SERVER_PASSPHRASE_CHARS = 12
+_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]")
+_ENDPOINT = re.compile(r"https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(:[0-9]{1,5})?/?")
+_REGION = re.compile(r"[A-Za-z0-9-]+")
+_CREDENTIAL = re.compile(r"[!-~]+")
 _MASK = "**********"  # as pydantic shows a secret
 _PASSWORD = re.compile(r"^(\w+://[^:@]*:).*@")  # up to the last @: one of the password may not be escaped
 _PASSWORD_IN_QUERY = re.compile(r"([?&](?:ssl)?password=)[^&#]*")
@@ -64,8 +68,20 @@ class Settings(BaseSettings):
         description="Database address; empty means `file:<DATA_DIR>/app.db`. For PostgreSQL "
         "`postgresql://user:password@host:5432/database`.",
     )
-    storage_driver: Literal["local"] = Field("local", description="Where originals are kept.")
-    storage_path: Path | None = Field(None, description="Folder of the originals; empty means `<DATA_DIR>/documents`.")
+    storage_driver: Literal["local", "s3"] = Field(
+        "local", description="Where originals are kept: `local`, in a folder; `s3`, in a bucket."
+    )
+    storage_path: Path | None = Field(
+        None, description="Folder of the originals (`local`); empty means `<DATA_DIR>/documents`."
+    )
+    s3_bucket: str = Field("", description="Bucket of the originals (`s3`), which nothing else uses.")
+    s3_endpoint: str = Field("", description="`https://host[:port]` or `http://…` of the S3 server; empty means AWS.")
+    s3_region: str = Field("", description="Region of the bucket; empty means AWS_REGION, else `us-east-1`.")
+    aws_access_key_id: SecretStr | None = Field(
+        None, description="Key for S3; empty, as the next two: the role of the machine or container."
+    )
+    aws_secret_access_key: SecretStr | None = Field(None, description="The key's secret.")
+    aws_session_token: SecretStr | None = Field(None, description="Token of a key that is valid for a time.")
 
     dashboard_passphrase: SecretStr | None = Field(
         None, description="What people sign in with; empty: everyone who reaches the port may do everything."
@@ -150,7 +166,15 @@ class Settings(BaseSettings):
     def _split(cls, value: Any) -> Any:
         return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
 
-    @field_validator("ingest_data_dir", "dashboard_passphrase", "document_cursor_secret", mode="before")
+    @field_validator(
+        "ingest_data_dir",
+        "dashboard_passphrase",
+        "document_cursor_secret",
+        "aws_access_key_id",
+        "aws_secret_access_key",
+        "aws_session_token",
+        mode="before",
+    )
     @classmethod
     def _empty_is_none(cls, value: Any) -> Any:
         return None if value == "" else value
@@ -181,6 +205,8 @@ class Settings(BaseSettings):
         if self.chunk_max_tokens >= self.embedding_max_tokens:
             yield "CHUNK_MAX_TOKENS must be below EMBEDDING_MAX_TOKENS"
         yield from self._database_faults()
+        if self.storage_driver == "s3":
+            yield from self._s3_faults()
         if self.ingest_data_dir is not None and self._own_data_is_near(self.ingest_data_dir):
             yield "INGEST_DATA_DIR must not lie in the service's own data (DATA_DIR), nor hold it"
         yield from self._access_faults()
@@ -202,6 +228,20 @@ class Settings(BaseSettings):
                 f"ROLE={self.role} needs DATABASE_DRIVER=postgres: a database in a file has one server, "
                 "which answers and ingests"
             )
+
+    def _s3_faults(self) -> Iterator[str]:
+        if not _BUCKET.fullmatch(self.s3_bucket):
+            yield "S3_BUCKET must be the name of a bucket for STORAGE_DRIVER=s3: 3 to 63 letters, digits, dots, hyphens"
+        if self.s3_endpoint and not _ENDPOINT.fullmatch(self.s3_endpoint):
+            yield "S3_ENDPOINT must look like https://host or http://host:9000"
+        if self.s3_region and not _REGION.fullmatch(self.s3_region):
+            yield "S3_REGION must be a region's name, such as eu-central-1"
+        if (self.aws_access_key_id is None) != (self.aws_secret_access_key is None):
+            yield "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must be set both, or neither"
+        for name in ("aws_access_key_id", "aws_secret_access_key", "aws_session_token"):
+            secret: SecretStr | None = getattr(self, name)
+            if secret is not None and not _CREDENTIAL.fullmatch(secret.get_secret_value()):
+                yield f"{name.upper()} must not hold blanks, line ends or letters beyond ASCII"
 
     def _access_faults(self) -> Iterator[str]:
         passphrase, secret = self.dashboard_passphrase, self.document_cursor_secret

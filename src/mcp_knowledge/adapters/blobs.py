@@ -2,20 +2,18 @@
 
 import asyncio
 import os
-import re
 import tempfile
-import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+from mcp_knowledge.adapters.upload_folder import UploadFolder
+from mcp_knowledge.domain.blob_keys import checked_key
 from mcp_knowledge.errors import KnowledgeError, storing
 
 _UPLOADS = "uploads"  # temporary files, on the same file system as the blobs
-_KEY = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+")
 _PIECE_BYTES = 256 * 1024
 _KEYS_AT_ONCE = 1000
-_ABANDONED_UPLOAD_S = 24 * 3600  # no upload takes this long: its process was killed
 
 
 class LocalBlobStore:
@@ -29,7 +27,7 @@ class LocalBlobStore:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._uploads: Path | None = None
+        self._uploads = UploadFolder(root / _UPLOADS)
 
     async def put_file(self, key: str, path: Path) -> None:
         """Take over a finished temporary file. When this returns the blob survives a loss of power.
@@ -41,12 +39,7 @@ class LocalBlobStore:
 
     def upload_dir(self) -> Path:
         """Where temporary upload files belong. The first call removes what killed processes left there."""
-        if self._uploads is None:
-            folder = self._root / _UPLOADS
-            folder.mkdir(parents=True, exist_ok=True)
-            _remove_abandoned(folder)
-            self._uploads = folder
-        return self._uploads
+        return self._uploads.path()
 
     @asynccontextmanager
     async def local_copy(self, key: str) -> AsyncIterator[Path]:
@@ -99,9 +92,7 @@ class LocalBlobStore:
 
     def _path(self, key: str) -> Path:
         """Where a key lies; never outside the root, nor among the uploads."""
-        if not _KEY.fullmatch(key) or key.startswith(f"{_UPLOADS}/"):
-            raise ValueError("a blob key is a relative path of plain names")
-        return self._root / key
+        return self._root / checked_key(key)
 
 
 def _move_durably(source: Path, target: Path) -> None:
@@ -120,13 +111,6 @@ def _sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def _remove_abandoned(folder: Path) -> None:
-    for path in folder.iterdir():
-        with suppress(OSError):  # another process may be sweeping too
-            if path.stat().st_mtime < time.time() - _ABANDONED_UPLOAD_S:
-                path.unlink()
 
 
 def _walk(root: Path) -> Iterator[tuple[str, int]]:

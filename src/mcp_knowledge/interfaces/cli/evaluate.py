@@ -25,7 +25,13 @@ def run_evaluation(
     if judged.documents is None:
         return asyncio.run(_evaluate(settings, judged, runs))
     with tempfile.TemporaryDirectory(prefix="mcp-knowledge-eval-") as temporary:
-        elsewhere = {"data_dir": Path(temporary), "database_url": "", "storage_path": None}
+        elsewhere = {
+            "data_dir": Path(temporary),
+            "database_driver": "sqlite",
+            "database_url": "",
+            "storage_driver": "local",
+            "storage_path": None,
+        }
         return asyncio.run(_evaluate(settings.model_copy(update=elsewhere), judged, runs))
 
 

@@ -1,0 +1,77 @@
+"""A real S3 server over HTTP for tests."""
+
+import re
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import httpx2
+
+from mcp_knowledge.adapters.s3_connection import Bucket
+
+KEY, SECRET = "AKIATESTTESTTEST", "a-secret-of-tests"
+_REGION = "us-east-1"
+
+
+class S3Server:
+    """moto's server on a free port, in threads of this process. It asks for no credentials unless told to."""
+
+    def __init__(self) -> None:
+        from moto.server import ThreadedMotoServer  # a second, which few tests have to wait
+
+        self._server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+        self._server.start()
+        self.address: tuple[str, int] = self._server.get_host_and_port()
+        self.url = f"http://{self.address[0]}:{self.address[1]}"
+
+    def stop(self) -> None:
+        """End the server."""
+        self._server.stop()
+
+    def new_bucket(self, endpoint: str | None = None) -> Bucket:
+        """An empty bucket.
+
+        Args:
+            endpoint: where the store is to reach it; the server itself when omitted.
+        """
+        name = f"originals-{secrets.token_hex(8)}"
+        self._call("PUT", f"/{name}", "s3")
+        return Bucket(name, endpoint or self.url, _REGION, KEY, SECRET)
+
+    def unfinished_uploads(self, bucket: Bucket) -> int:
+        """Uploads in parts that were neither completed nor aborted."""
+        return self._call("GET", f"/{bucket.name}?uploads", "s3").count("<UploadId>")
+
+    def etag(self, bucket: Bucket, key: str) -> str:
+        """An object's tag: with a hyphen and the number of parts when it went up in parts."""
+        answer = httpx2.head(f"{self.url}/{bucket.name}/{key}", headers=_signed("s3"))
+        return str(answer.headers["etag"]).strip('"')
+
+    def new_user(self) -> tuple[str, str]:
+        """Key and secret of somebody who may do nothing."""
+        name = f"user-{secrets.token_hex(4)}"
+        self._call("POST", "/", "iam", f"Action=CreateUser&Version=2010-05-08&UserName={name}")
+        answer = self._call("POST", "/", "iam", f"Action=CreateAccessKey&Version=2010-05-08&UserName={name}")
+        key, secret = (re.findall(rf"<{tag}>(.+?)</{tag}>", answer)[0] for tag in ("AccessKeyId", "SecretAccessKey"))
+        return key, secret
+
+    @contextmanager
+    def asking_for_credentials(self) -> Iterator[None]:
+        """From here on whoever asks must be known and have the right."""
+        self._call("POST", "/moto-api/reset-auth", "s3", "0")
+        try:
+            yield
+        finally:
+            self._call("POST", "/moto-api/reset-auth", "s3", "inf")
+
+    def _call(self, method: str, path: str, service: str, body: str = "") -> str:
+        headers = {**_signed(service), "Content-Type": "application/x-www-form-urlencoded"}
+        answer = httpx2.request(method, self.url + path, content=body.encode(), headers=headers)
+        assert answer.status_code < 300, answer.text
+        return answer.text
+
+
+def _signed(service: str) -> dict[str, str]:
+    """The header by which moto finds the service; it does not look at the signature."""
+    credential = f"{KEY}/20260101/{_REGION}/{service}/aws4_request"
+    return {"Authorization": f"AWS4-HMAC-SHA256 Credential={credential}, SignedHeaders=host, Signature=0"}
