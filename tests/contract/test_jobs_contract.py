@@ -175,6 +175,21 @@ async def test_a_released_job_is_due_at_once_in_its_old_place_and_costs_no_attem
     assert again.max_attempts - again.attempt == 2
 
 
+async def test_a_job_released_for_later_waits_so_long_and_costs_no_attempt(backend: Backend) -> None:
+    document = await waiting_document(backend)
+    job = await claim_one(backend)
+
+    assert await backend.queue.release(job, 5000)
+
+    assert await status_of(backend, document) == "pending"
+    due = await backend.queue.next_due_ms()
+    assert due is not None and backend.clock.now_ms() < due <= backend.clock.now_ms() + 5000
+    assert await backend.queue.claim("worker-1", 1, LEASE_MS) == []
+    backend.clock.forward(5001)
+    again = await claim_one(backend)
+    assert (again.id, again.max_attempts - again.attempt) == (job.id, 2)
+
+
 async def test_a_failed_job_is_retried_with_fresh_attempts(backend: Backend) -> None:
     document = await waiting_document(backend)
     for _ in range(3):

@@ -211,8 +211,9 @@ async def until(condition: Callable[[], object], timeout_s: float = 20) -> None:
 
 
 @asynccontextmanager
-async def open_bench(settings: Settings) -> AsyncIterator[Bench]:
-    database = Database(settings.database_path)
+async def open_bench(settings: Settings, database: Database | None = None) -> AsyncIterator[Bench]:
+    """`database`: one that is not open yet."""
+    database = database or Database(settings.database_path)
     await database.open()
     try:
         yield Bench(settings, database)

@@ -16,7 +16,7 @@ from ingest_kit import NAME, Bench, open_bench, until
 from mcp_knowledge.domain.documents import Document, Job
 from mcp_knowledge.errors import ERROR_CODES, KnowledgeError
 from mcp_knowledge.services import embedding, ingest, workload
-from mcp_knowledge.services.cleanup import remove_orphan_blobs, worker_is_gone
+from mcp_knowledge.services.cleanup import release_abandoned_jobs, remove_orphan_blobs, worker_is_gone
 from mcp_knowledge.settings import Settings, load_settings
 
 
@@ -122,9 +122,7 @@ async def test_a_passing_failure_is_tried_again(bench: Bench, code: str) -> None
     assert (await bench.job(document_id)).attempt == 3
 
 
-@pytest.mark.parametrize(
-    "error", [RuntimeError("boom"), OSError(28, "No space left"), KnowledgeError("SERVICE_UNAVAILABLE")]
-)
+@pytest.mark.parametrize("error", [RuntimeError("boom"), OSError(13, "Permission denied")])
 async def test_a_fault_of_ours_ends_after_three_attempts_and_blames_nobody(bench: Bench, error: Exception) -> None:
     bench.parser.faults["doc.txt"] = [error] * 3
     document_id = await bench.upload("doc", "x")
@@ -420,6 +418,15 @@ async def test_jobs_of_a_killed_worker_run_again_at_once_and_use_up_no_attempt(b
     assert [job.max_attempts for job in jobs] == [4, 4, 3, 3]
 
 
+async def test_the_jobs_of_a_killed_worker_are_found_behind_many_that_are_at_work(bench: Bench) -> None:
+    names = ["this-host:999999999", *["elsewhere:1"] * 120]
+    ids = [await bench.upload(f"d{number}", f"Text {number}.") for number in range(len(names))]
+    for name in names:
+        await bench.queue.claim(name, 1, 60_000)
+    assert await release_abandoned_jobs(bench.queue, NAME, set()) == 1
+    assert [(await bench.job(item)).status for item in ids[:2]] == ["queued", "running"]
+
+
 def test_only_processes_of_this_machine_can_be_known_to_be_gone() -> None:
     assert not worker_is_gone(f"here:{os.getpid()}", "here:1")
     assert not worker_is_gone("elsewhere:1", "here:1")
@@ -435,23 +442,6 @@ async def test_originals_that_no_document_holds_are_removed_when_they_are_old(be
     assert await remove_orphan_blobs(bench.store, bench.blobs, age_ms=-1000) == 1
     assert await bench.keys() == [revision.blob_key]
     assert orphan != revision.blob_key
-
-
-async def test_the_worker_survives_a_database_that_fails_for_a_while(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real, failures = bench.queue.claim, [KnowledgeError("SERVICE_UNAVAILABLE")] * 3
-
-    async def failing_claim(worker: str, limit: int, lease_ms: int) -> list[Job]:
-        if failures:
-            raise failures.pop()
-        return await real(worker, limit, lease_ms)
-
-    monkeypatch.setattr(bench.queue, "claim", failing_claim)
-    document_id = await bench.upload("doc", "Some text.")
-    await bench.worker.drain()
-    assert not failures
-    assert (await bench.document(document_id)).status == "ready"
 
 
 async def test_the_title_is_the_documents_own_or_the_file_name(bench: Bench) -> None:

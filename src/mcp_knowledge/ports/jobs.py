@@ -39,8 +39,10 @@ class JobQueue(Protocol):
         """
         ...
 
-    async def release(self, job: Job) -> bool:
-        """Hand a claimed job back unharmed (shutdown): it is due at once and the attempt does not count."""
+    async def release(self, job: Job, after_ms: int = 0) -> bool:
+        """Hand a claimed job back unharmed (shutdown, outage): the attempt does not count. It is due where it stood in
+        the line, or else `after_ms` from now.
+        """
         ...
 
     async def retry(self, job_id: str) -> Job:

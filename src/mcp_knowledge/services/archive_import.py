@@ -10,6 +10,7 @@ from mcp_knowledge.domain.documents import ArchiveEntry, ArchiveImport, EntryOut
 from mcp_knowledge.domain.filenames import is_owner_file
 from mcp_knowledge.errors import ERROR_CODES, KnowledgeError
 from mcp_knowledge.ports import ArchiveMember, ArchiveReader, ArchiveStore, BlobStore, OpenArchive
+from mcp_knowledge.services.cleanup import discard_after, discard_blob
 from mcp_knowledge.services.events import Events
 from mcp_knowledge.services.library import Filing, Library, StoredUpload
 
@@ -101,11 +102,11 @@ class ArchiveImporter:
             target.unlink(missing_ok=True)
         try:
             added = await self._store.add_document(held, item.member.position, item.path, new)
-        except KnowledgeError:
-            await self._blobs.delete(new.blob_key)
+        except KnowledgeError as error:
+            await discard_after(self._blobs, new.blob_key, error)
             raise
         if added is None or added[0].outcome == "duplicate":
-            await self._blobs.delete(new.blob_key)
+            await discard_blob(self._blobs, new.blob_key)
         if added is None:
             raise ImportLostError
         entry, document = added

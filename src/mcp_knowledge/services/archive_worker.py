@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import time
 from contextlib import suppress
 
@@ -9,8 +10,9 @@ from mcp_knowledge.domain.documents import ArchiveImport
 from mcp_knowledge.errors import ERROR_CODES, KnowledgeError
 from mcp_knowledge.ports import ArchiveStore, BlobStore
 from mcp_knowledge.services.archive_import import ArchiveImporter, ImportLostError
-from mcp_knowledge.services.cleanup import MAX_QUICK_CLAIMS, worker_is_gone
+from mcp_knowledge.services.cleanup import discard_blob, worker_is_gone
 from mcp_knowledge.services.events import Events
+from mcp_knowledge.services.outages import MAX_QUICK_CLAIMS, Outage, put_off_ms
 
 log = logging.getLogger(__name__)
 
@@ -43,32 +45,42 @@ class ArchiveWorker:
         self._events = events
         self._lease_ms = lease_ms
         self._name = name
+        self._outage = Outage(store.unfinished, blobs)
         self._awake = asyncio.Event()
+        self._stopped = asyncio.Event()
         self._ended = asyncio.Event()
         self._running = False
-        self._stopping = False
+        self._recovered = -math.inf
 
     async def run(self) -> None:
         """Work until `stop`, which is final."""
         self._running = True
-        recovered = -_RECOVER_S
         try:
-            while not self._stopping:
+            while not self._stopped.is_set():
                 self._awake.clear()
-                try:
-                    if time.monotonic() - recovered >= _RECOVER_S:
-                        recovered = time.monotonic()
-                        await self._take_over()
-                    if await self._import_next():
-                        continue
-                except Exception:
-                    log.exception("The import of archives met a failure and goes on")
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(_POLL_S):
-                        await self._awake.wait()
+                if self._outage.here:
+                    await self._outage.outlast(self._stopped)
+                    self._recovered = -math.inf  # whatever could not be written to must be taken back
+                elif not await self._worked():
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(_POLL_S):
+                            await self._awake.wait()
         finally:
             self._running = False
             self._ended.set()
+
+    async def _worked(self) -> bool:
+        """Do what there is to do; whether there may be more of it at once."""
+        try:
+            if time.monotonic() - self._recovered >= _RECOVER_S:
+                await self._take_over()
+                self._recovered = time.monotonic()
+            return await self._import_next()
+        except Exception as error:
+            if self._outage.note(error):
+                return True
+            log.exception("The import of archives met a failure and goes on")
+            return False
 
     def wake(self) -> None:
         """An archive may wait: look at once. Called on the worker's own loop."""
@@ -76,7 +88,7 @@ class ArchiveWorker:
 
     async def stop(self) -> None:
         """Claim nothing more, and hand back an import after the file it is at."""
-        self._stopping = True
+        self._stopped.set()
         self._awake.set()
         if self._running:
             await self._ended.wait()
@@ -109,7 +121,7 @@ class ArchiveWorker:
 
     async def _import(self, held: ArchiveImport) -> None:
         try:
-            if await self._importer.run(held, lambda: self._stopping):
+            if await self._importer.run(held, self._stopped.is_set):
                 await self._finish(held, None)
             else:
                 await self._store.release(held)
@@ -125,14 +137,18 @@ class ArchiveWorker:
 
     async def _finish(self, held: ArchiveImport, error: str | None) -> None:
         ended = await self._store.finish(held, error)
+        self._outage.forget()
         if ended is None:
             return
-        if held.blob_key is not None:
-            await self._blobs.delete(held.blob_key)
         self._events.publish("archive", ended)
+        if held.blob_key is not None:
+            await discard_blob(self._blobs, held.blob_key)
 
     async def _try_later(self, held: ArchiveImport, error: Exception) -> None:
-        """After a fault of ours. If even that fails, the lease runs out and the import is claimed again."""
+        """After a fault of ours. If even that fails, `_take_over` finds the import."""
+        if self._outage.note(error):
+            await self._store.release(held, put_off_ms(held.attempt))
+            return
         if await self._store.get(held.id) is None:
             return  # purged meanwhile
         log.error("The import of archive %s failed and is tried again", held.id, exc_info=error)

@@ -7,6 +7,7 @@ from mcp_knowledge.domain.documents import ArchiveEntry, ArchiveImport, ArchiveS
 from mcp_knowledge.domain.filenames import safe_name
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.ports import ArchiveStore, BlobStore, NewArchive, Position
+from mcp_knowledge.services.cleanup import discard_after
 from mcp_knowledge.services.events import Events
 from mcp_knowledge.services.library import UNFILED, Filing, StoredUpload
 
@@ -46,8 +47,8 @@ class Archives:
         new = await self.keep(file, filing)
         try:
             queued = await self._store.create(new)
-        except KnowledgeError:
-            await self._blobs.delete(new.blob_key)
+        except KnowledgeError as error:
+            await discard_after(self._blobs, new.blob_key, error)
             raise
         self.announce(queued)
         return ArchiveReceipt(queued.id, queued.state)

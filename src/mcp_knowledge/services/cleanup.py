@@ -3,17 +3,16 @@
 import asyncio
 import logging
 import os
-from collections.abc import Container
+from collections.abc import AsyncIterator, Container
 
-from mcp_knowledge.domain.documents import now_ms
-from mcp_knowledge.ports import BlobStore, JobQueue, Store
+from mcp_knowledge.domain.documents import Job, now_ms
+from mcp_knowledge.errors import KnowledgeError
+from mcp_knowledge.ports import BlobStore, JobQueue, Position, Store
+from mcp_knowledge.services.outages import MAX_QUICK_CLAIMS, is_outage
 
 log = logging.getLogger(__name__)
 # An upload puts its original in place moments before its row is written; after this long, no row will come.
 ORPHAN_AGE_MS = 15 * 60 * 1000
-# A job whose worker was killed runs again at once, without using up an attempt; but one that kills its worker every
-# time must end. After so many claims a job waits for its lease to run out, which counts as an attempt.
-MAX_QUICK_CLAIMS = 50
 _PAGE = 100
 
 
@@ -45,7 +44,8 @@ async def release_abandoned_jobs(queue: JobQueue, own_name: str, own_jobs: Conta
         own_jobs: (id, attempt) of the jobs that the asking worker is at.
     """
     released = 0
-    for job in await queue.list(_PAGE, status="running"):
+    async for job in _running(queue):
+        # One that kills its worker every time must end: it waits for its lease to run out, which counts as an attempt.
         if job.worker is None or (job.id, job.attempt) in own_jobs or job.attempt >= MAX_QUICK_CLAIMS:
             continue
         if worker_is_gone(job.worker, own_name) and await queue.release(job):
@@ -53,6 +53,30 @@ async def release_abandoned_jobs(queue: JobQueue, own_name: str, own_jobs: Conta
     if released:
         log.info("Took over %d jobs of a process that has ended", released)
     return released
+
+
+async def _running(queue: JobQueue) -> AsyncIterator[Job]:
+    after: Position | None = None
+    while page := await queue.list(_PAGE, after, status="running"):
+        for job in page:
+            yield job
+        after = Position(page[-1].created_at_ms, page[-1].id)
+
+
+async def discard_blob(blobs: BlobStore, key: str) -> None:
+    """Delete an original that no row holds. If that fails now, `remove_orphan_blobs` does it later."""
+    try:
+        await blobs.delete(key)
+    except Exception as error:
+        log.warning("A file that no document holds could not be removed and stays for a while", exc_info=error)
+
+
+async def discard_after(blobs: BlobStore, key: str, error: KnowledgeError) -> None:
+    """Delete an original whose row could not be written, unless the row may be there all the same: the answer to a
+    commit can get lost. `remove_orphan_blobs` removes what is left for nothing.
+    """
+    if not is_outage(error):
+        await discard_blob(blobs, key)
 
 
 async def remove_orphan_blobs(store: Store, blobs: BlobStore, age_ms: int = ORPHAN_AGE_MS) -> int:

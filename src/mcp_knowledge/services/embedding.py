@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.ports import Embedder, Store
 from mcp_knowledge.services import metrics
+from mcp_knowledge.services.outages import is_outage
 from mcp_knowledge.services.work import Prepared, Work
 from mcp_knowledge.services.workload import Workload
 
@@ -64,9 +65,18 @@ class Embedding:
         """Make sure of what a large document has so far, and stop it when its time is over."""
         late = time.monotonic() > work.deadline
         if len(work.unkept) >= (1 if late else _KEPT_PASSAGES) and self._load.holds(work):
-            await self._store.keep_vectors(work.job, *work.take_unkept(), self._embedder.fingerprint)
+            await self._keep(work)
         if late:
             await self._load.fail(work, KnowledgeError("INGESTION_TIMEOUT"))
+
+    async def _keep(self, work: Work) -> None:
+        kept = work.unkept
+        try:
+            await self._store.keep_vectors(work.job, *work.take_unkept(), self._embedder.fingerprint)
+        except Exception as error:
+            if not self._load.outage.note(error):
+                raise
+            work.unkept = kept + work.unkept  # the work goes on: at its end the database may answer again
 
     async def index(self) -> None:
         """Write what is complete; wait while nothing is."""
@@ -78,8 +88,8 @@ class Embedding:
         try:
             written = await self._write(works)
         except Exception as error:
-            if len(works) == 1:
-                await self._load.fail(works[0], error)
+            if len(works) == 1 or is_outage(error):
+                await asyncio.gather(*(self._load.fail(work, error) for work in works))
                 return
             for work in works:  # one of them may be at fault: each on its own
                 await self._write_alone(work)
@@ -104,6 +114,7 @@ class Embedding:
             await self._written([work], written)
 
     async def _written(self, works: Sequence[Work], written: Sequence[bool]) -> None:
+        self._load.outage.forget()
         try:
             await self._load.tell([work for work, done in zip(works, written, strict=True) if done], "completed")
         finally:

@@ -14,6 +14,7 @@ from mcp_knowledge.domain.manifest import Manifest
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.ports import BlobStore, FolderStore
 from mcp_knowledge.services.archives import Archives
+from mcp_knowledge.services.cleanup import discard_after, discard_blob
 from mcp_knowledge.services.folder_files import FileChangedError, copy_file, filename_of, is_gone
 from mcp_knowledge.services.folder_walk import FoundFile, Walk
 from mcp_knowledge.services.intake import Intake
@@ -228,7 +229,7 @@ class Scan:
         with_file = self._folder.add_document(replace(new, replaces=replaces), file)
         document, duplicate = await self._written_with(new.blob_key, with_file)
         if duplicate:
-            await self._tools.blobs.delete(new.blob_key)
+            await discard_blob(self._tools.blobs, new.blob_key)
             self.counts.duplicates += 1
         else:
             self._tools.library.announce(document)
@@ -244,8 +245,8 @@ class Scan:
     async def _written_with(self, blob_key: str, writing: Awaitable[T]) -> T:
         try:
             return await writing
-        except KnowledgeError:
-            await self._tools.blobs.delete(blob_key)
+        except KnowledgeError as error:
+            await discard_after(self._tools.blobs, blob_key, error)
             raise
 
     async def _add_archive(self, upload: StoredUpload, file: FolderFile) -> None:

@@ -31,7 +31,7 @@ NOT_SET = "INGEST_DATA_DIR is not set."
 _OUR_FAULT = "INTERNAL_ERROR: Something went wrong on our side. The log says more."
 _TELL_S = 0.5  # between two looks at the progress of a scan
 _LOCK_POLL_S = 0.2
-_AGAIN_S = 10.0  # after a failure that no scan expects
+_AGAIN_S = 10.0  # after a failure that no scan expects, or an outage
 _STOP_S = 6.0  # of the 10 seconds that a shutdown may take
 
 
@@ -93,16 +93,20 @@ class FolderScanner:
     async def _run(self, root: Path) -> None:
         scan = partial(self._scan, False)
         if not self._settings.ingest_data_watch:
-            await scan(0)
+            while _met_outage((await scan(0))[0]) and not self._stopped.is_set():
+                await self._pause()
             return
         while not self._stopped.is_set():
             try:
                 await FolderFollower(root, scan, self._watch_folder, self._stopped, self._wake).run()
             except Exception:
                 log.exception("Following the folder met a failure and begins anew")
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(_AGAIN_S):
-                        await self._stopped.wait()
+                await self._pause()
+
+    async def _pause(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_AGAIN_S):
+                await self._stopped.wait()
 
     # What anybody may ask for
 
@@ -248,6 +252,11 @@ def _locked(lock: TextIO) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def _met_outage(status: ScanStatus) -> bool:
+    """Whether a scan ended because the database or the storage could not be used."""
+    return status.state == "failed" and str(status.error).startswith("SERVICE_UNAVAILABLE")
 
 
 def _state_of(status: ScanStatus) -> dict[str, Any]:

@@ -36,7 +36,7 @@ _FINISH_S = 6.0  # of the 10 seconds that a shutdown may take
 _FINISHABLE_PASSAGES = 200  # what two cores embed in that time
 _RECOVER_S = 30.0
 _SWEEP_S = 3600.0
-_DRAIN_AHEAD_MS = 15_000  # `drain` waits for retries that are due so soon
+_DRAIN_AHEAD_MS = 35_000  # `drain` waits for jobs that are due so soon: retries, and those that met an outage
 
 
 class IngestWorker:
@@ -58,28 +58,29 @@ class IngestWorker:
         name: str,
     ) -> None:
         self._store, self._queue, self._blobs = store, queue, blobs
-        self._load = Workload(store, queue, events, settings.job_lease_ms)
+        self._load = Workload(store, queue, blobs, events, settings.job_lease_ms)
         self._preparation = Preparation(store, blobs, parser, embedder, settings)
         self._embedding = Embedding(store, embedder, self._load)
         self._lease_ms = settings.job_lease_ms
         self._name = name
         self._claiming = asyncio.Lock()
         self._ended = asyncio.Event()
+        self._stopped = asyncio.Event()
         self._jobs_may_wait = True
-        self._stopping = False
         self.running = False
 
     async def run(self) -> None:
         """Work until `stop`."""
-        self.running, self._stopping = True, False
+        self.running = True
+        self._stopped.clear()
         self._ended.clear()
         loops: list[Coroutine[Any, Any, None]] = [
             self._claim_jobs(),
-            *(_forever(self._embedding.embed) for _ in range(_EMBED_LOOPS)),
-            _forever(self._embedding.index),
-            _every(_CARE_S, self._load.look_after),
-            _every(_RECOVER_S, self._recover),
-            _every(_SWEEP_S, self._sweep),
+            *(self._forever(self._embedding.embed) for _ in range(_EMBED_LOOPS)),
+            self._forever(self._embedding.index),
+            self._every(_CARE_S, self._load.look_after),
+            self._every(_RECOVER_S, self._recover),
+            self._every(_SWEEP_S, self._sweep),
         ]
         tasks = [asyncio.create_task(loop) for loop in loops]
         try:
@@ -105,7 +106,7 @@ class IngestWorker:
 
     async def stop(self) -> None:
         """Claim nothing more, finish what is nearly done and hand back the rest; within 10 seconds."""
-        self._stopping = True
+        self._stopped.set()
         self._load.wake.set()
         if self.running:
             await self._ended.wait()
@@ -128,27 +129,47 @@ class IngestWorker:
 
     async def _drained(self) -> bool:
         async with self._claiming:  # a job that is being claimed is neither due nor among our works
-            if self._load.works:  # asked first: what fails while the queue is read shows as running there
+            if self._load.works or self._load.outage.here:
+                return False  # asked first: what fails while the queue is read shows as running there
+            try:
+                due = await self._queue.next_due_ms()
+            except Exception as error:
+                if not self._load.outage.note(error):
+                    raise
                 return False
-            due = await self._queue.next_due_ms()
             return due is None or due > time.time() * 1000 + _DRAIN_AHEAD_MS
 
     async def _claim_jobs(self) -> None:
         looked = time.monotonic()
-        while not self._stopping:
+        while not self._stopped.is_set():
             self._load.wake.clear()
+            if self._load.outage.here:
+                await self._outlast()
             if time.monotonic() - looked >= _POLL_S:
                 looked, self._jobs_may_wait = time.monotonic(), True
-            await _guarded(self._claim_some)
+            await self._guarded(self._claim_some)
             with suppress(TimeoutError):
                 async with asyncio.timeout(_POLL_S):
                     await self._load.wake.wait()
 
+    async def _outlast(self) -> None:
+        """Wait until there is no outage any more, and take back what was claimed but could not be written to."""
+        await self._load.outage.outlast(self._stopped)
+        if not self._stopped.is_set():
+            await self._guarded(self._recover)
+            self._jobs_may_wait = True
+
+    def _room(self) -> int:
+        load = self._load
+        if not load.outage.trying:
+            return _MOST_JOBS - len(load.works)
+        return 1 - sum(work.started >= load.outage.ended for work in load.works.values())
+
     async def _claim_some(self) -> None:
         load = self._load
-        while not self._stopping:
+        while not self._stopped.is_set() and not load.outage.here:
             before_model = len(load.tasks) + len(load.passages.works)
-            room = _MOST_JOBS - len(load.works)
+            room = self._room()
             if before_model >= _FEW_JOBS or room <= 0 or not self._jobs_may_wait:
                 return
             self._jobs_may_wait = False  # before the claim: what is queued meanwhile sets it again
@@ -171,6 +192,7 @@ class IngestWorker:
                 await self._delete(work)
                 return
             prepared = await self._preparation.prepare(work, self._room_for_large_files)
+            self._load.outage.prove()
             self._embedding.add(work, prepared)
         except TimeoutError:
             await self._load.fail(work, KnowledgeError("INGESTION_TIMEOUT"))
@@ -191,14 +213,15 @@ class IngestWorker:
             await self._blobs.delete(revision.blob_key)
         if await self._store.finish_delete(work.job):
             self._load.tell_deleted(work)
+        self._load.outage.forget()
         self._load.leave(work)
 
     async def _finish(self) -> None:
         """See through what is nearly done, up to a limit of time."""
         load = self._load
-        await load.hand_back([work for work in load.works.values() if _takes_long(work)])
         try:
             async with asyncio.timeout(_FINISH_S):
+                await load.hand_back([work for work in load.works.values() if _takes_long(work)])
                 while load.works:
                     load.left.clear()
                     await load.left.wait()
@@ -214,27 +237,27 @@ class IngestWorker:
     async def _sweep(self) -> None:
         await remove_orphan_blobs(self._store, self._blobs)
 
+    async def _forever(self, step: Callable[[], Awaitable[object]]) -> None:
+        while True:
+            await self._guarded(step)
+
+    async def _every(self, seconds: float, step: Callable[[], Awaitable[object]]) -> None:
+        while True:
+            await self._guarded(step)
+            await asyncio.sleep(seconds)
+
+    async def _guarded(self, step: Callable[[], Awaitable[object]]) -> None:
+        """Run a step; after a failure the next try comes a moment later."""
+        try:
+            await step()
+        except Exception as error:
+            if self._load.outage.note(error):
+                self._load.wake.set()  # whoever claims jobs must know
+            else:
+                log.exception("The ingest worker met a failure and goes on")
+            await asyncio.sleep(_POLL_S)
+
 
 def _takes_long(work: Work) -> bool:
     """Whether there is no hope to see a document through before the process must end."""
     return len(work.waiting) > _FINISHABLE_PASSAGES or (work.is_large and work.prepared is None)
-
-
-async def _forever(step: Callable[[], Awaitable[object]]) -> None:
-    while True:
-        await _guarded(step)
-
-
-async def _every(seconds: float, step: Callable[[], Awaitable[object]]) -> None:
-    while True:
-        await _guarded(step)
-        await asyncio.sleep(seconds)
-
-
-async def _guarded(step: Callable[[], Awaitable[object]]) -> None:
-    """Run a step; a failure (a locked database, a full disk) is logged, and the next try comes a moment later."""
-    try:
-        await step()
-    except Exception:
-        log.exception("The ingest worker met a failure and goes on")
-        await asyncio.sleep(_POLL_S)

@@ -9,6 +9,7 @@ from mcp_knowledge.domain.documents import Document, DocumentStatus, Job, Metada
 from mcp_knowledge.domain.filenames import extension_of, safe_name, title_of
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.ports import UNSET, BlobStore, DocumentQuery, NewDocument, NewRevision, Position, Store, Unset
+from mcp_knowledge.services.cleanup import discard_after, discard_blob
 from mcp_knowledge.services.events import Events
 
 _BLOB_DELETES_AT_ONCE = 64
@@ -105,11 +106,11 @@ class Library:
         new = await self.keep(file, filing)
         try:
             document, duplicate = await self._store.create_document(new)
-        except KnowledgeError:
-            await self._blobs.delete(new.blob_key)
+        except KnowledgeError as error:
+            await discard_after(self._blobs, new.blob_key, error)
             raise
         if duplicate:
-            await self._blobs.delete(new.blob_key)
+            await discard_blob(self._blobs, new.blob_key)
         else:
             self.announce(document)
         return UploadReceipt(document.id, document.status, document.revision, duplicate)
@@ -177,8 +178,8 @@ class Library:
         )
         try:
             document, number = await self._store.create_revision(new)
-        except KnowledgeError:
-            await self._blobs.delete(blob_key)
+        except KnowledgeError as error:
+            await discard_after(self._blobs, blob_key, error)
             raise
         self.announce(document)
         return UploadReceipt(document.id, document.status, number, duplicate=False)
@@ -247,7 +248,8 @@ class Library:
         """Remove every document, revision, chunk, job and original; collections stay."""
         keys = await self._store.purge_documents()
         for start in range(0, len(keys), _BLOB_DELETES_AT_ONCE):
-            await asyncio.gather(*(self._blobs.delete(key) for key in keys[start : start + _BLOB_DELETES_AT_ONCE]))
+            some = keys[start : start + _BLOB_DELETES_AT_ONCE]
+            await asyncio.gather(*(discard_blob(self._blobs, key) for key in some))
         self._events.publish("document", {"purged": True})
 
     def _changed(self, document: Document) -> None:

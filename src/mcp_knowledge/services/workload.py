@@ -8,14 +8,16 @@ from dataclasses import replace
 
 from mcp_knowledge.domain.documents import Job, JobStatus
 from mcp_knowledge.errors import ERROR_CODES, KnowledgeError
-from mcp_knowledge.ports import JobQueue, Store
+from mcp_knowledge.ports import BlobStore, JobQueue, Store
 from mcp_knowledge.services.events import Events
+from mcp_knowledge.services.outages import Outage, is_outage, put_off_ms
 from mcp_knowledge.services.work import Passages, Work
 
 log = logging.getLogger(__name__)
 
 _SILENT_S = 1.0  # a job this young reports no progress: it is over before anybody could look
 _RETRY_AFTER_MS = (2_000, 10_000)
+_HAND_BACK_S = 3.0  # the database may not answer while the process must end
 _WATCHED_S = 60.0  # document events go on for so long after the last reader: it may only have lost its connection
 
 # Codes that say something about the file; any other failure is ours.
@@ -40,8 +42,9 @@ class Workload:
         lease_ms: how long the queue leaves a job to this worker without hearing of it.
     """
 
-    def __init__(self, store: Store, queue: JobQueue, events: Events, lease_ms: int) -> None:
+    def __init__(self, store: Store, queue: JobQueue, blobs: BlobStore, events: Events, lease_ms: int) -> None:
         self._store, self._queue, self._events, self._lease_ms = store, queue, events, lease_ms
+        self.outage = Outage(queue.next_due_ms, blobs)
         self.works: dict[tuple[str, int], Work] = {}
         self.tasks: dict[Work, asyncio.Task[None]] = {}
         self.passages = Passages()
@@ -70,11 +73,25 @@ class Workload:
             task.cancel()
 
     async def fail(self, work: Work, error: Exception) -> None:
-        """Record a failure. If even that fails, the lease runs out and the job is claimed again."""
+        """Record a failure, or hand the job back when it met an outage. What cannot be written now is not lost: no work
+        of ours has the job any more, and `release_abandoned_jobs` finds it.
+        """
         if not self.holds(work):
             return  # another batch of the same document failed before
         work.failed = True
         self.passages.discard(work)
+        try:
+            if self.outage.note(error):
+                await self._put_off(work)
+            else:
+                await self._record(work, error)
+        except Exception as failure:
+            if not self.outage.note(failure):
+                log.exception("The failure of job %s could not be recorded", work.job.id)
+        finally:
+            self.leave(work)
+
+    async def _record(self, work: Work, error: Exception) -> None:
         code = error.code if isinstance(error, KnowledgeError) and error.code in _FILE_FAULTS else "INGESTION_FAILED"
         if code == "INGESTION_FAILED":
             log.error("Ingestion of document %s failed", work.job.document_id, exc_info=error)
@@ -82,14 +99,14 @@ class Workload:
             log.warning("Document %s could not be read: %s", work.job.document_id, error.__cause__)
         known = ERROR_CODES[code]
         wait_ms = _RETRY_AFTER_MS[min(work.job.attempt, len(_RETRY_AFTER_MS)) - 1] if known.retried else None
-        try:
-            if await self._queue.fail(work.job, code, known.message, wait_ms):
-                retried = wait_ms is not None and work.job.attempt < work.job.max_attempts
-                await self.tell([work], "retrying" if retried else "failed", f"{code}: {known.message}")
-        except Exception:
-            log.exception("The failure of job %s could not be recorded", work.job.id)
-        finally:
-            self.leave(work)
+        if await self._queue.fail(work.job, code, known.message, wait_ms):
+            retried = wait_ms is not None and work.job.attempt < work.job.max_attempts
+            await self.tell([work], "retrying" if retried else "failed", f"{code}: {known.message}")
+        self.outage.forget()
+
+    async def _put_off(self, work: Work) -> None:
+        if await self._queue.release(work.job, put_off_ms(work.job.attempt)):
+            await self.tell([work], "queued")
 
     async def hand_back(self, works: Sequence[Work]) -> None:
         """Leave jobs to the next worker, as if they had never been claimed."""
@@ -97,11 +114,11 @@ class Workload:
         for work in works:
             self.drop(work)
         await asyncio.gather(*tasks, return_exceptions=True)
-        for work in works:
-            try:
-                await self._queue.release(work.job)
-            except Exception:
-                log.exception("Job %s could not be handed back: it runs again when its lease ends", work.job.id)
+        try:
+            async with asyncio.timeout(_HAND_BACK_S):
+                await asyncio.gather(*(self._queue.release(work.job) for work in works))
+        except Exception as error:
+            log.error("Jobs could not be handed back: they run again when their lease ends", exc_info=error)
 
     async def look_after(self) -> None:
         """Renew the leases, report progress, and drop what is no longer ours."""
@@ -109,10 +126,10 @@ class Workload:
         moved = []
         for work in list(self.works.values()):
             if now - work.renewed > self._lease_ms / 3000:
-                work.renewed = now
                 if not await self._queue.renew(work.job, self._lease_ms):
                     self.drop(work)
                     continue
+                work.renewed = now
             state = (work.stage, work.done, work.total)
             if now - work.started > _SILENT_S and state != work.reported and work.job.kind == "ingest":
                 work.reported = state
@@ -123,7 +140,7 @@ class Workload:
         await self.tell(moved, "running")
 
     async def tell(self, works: Sequence[Work], status: JobStatus, error: str | None = None) -> None:
-        """Publish what became of jobs and their documents."""
+        """Publish what became of jobs and their documents, as far as the documents can be read now."""
         if not works:
             return
         for work in works:
@@ -132,7 +149,12 @@ class Workload:
             self._watched_until = time.monotonic() + _WATCHED_S
         if time.monotonic() > self._watched_until:
             return  # nobody follows: not worth the reading
-        documents = await self._store.get_documents([work.job.document_id for work in works])
+        try:
+            documents = await self._store.get_documents([work.job.document_id for work in works])
+        except Exception as error:
+            if not is_outage(error):
+                raise
+            return
         for document in documents.values():
             self._events.publish("document", document)
 

@@ -95,15 +95,16 @@ def _give_up(connection: Connection, job_no: int, document_no: int, kind: JobKin
         set_status_unless_ready(connection, document_no, "failed", now, error)
 
 
-def release(connection: Connection, job: Job) -> bool:
-    """Queue a held job again where it stood in the line."""
+def release(connection: Connection, job: Job, after_ms: int) -> bool:
+    """Queue a held job again, where it stood in the line or due `after_ms` from now."""
     row = _held(connection, job)
     if row is None:
         return False
     connection.execute(
-        "UPDATE jobs SET status = 'queued', max_attempts = max_attempts + 1, visible_at_ms = created_at_ms, "
-        "worker = NULL, stage = 'queued', done = 0, total = 0, started_at_ms = NULL WHERE job_no = ?",
-        (row[0],),
+        "UPDATE jobs SET status = 'queued', max_attempts = max_attempts + 1, "
+        "visible_at_ms = coalesce(?, created_at_ms), worker = NULL, stage = 'queued', done = 0, total = 0, "
+        "started_at_ms = NULL WHERE job_no = ?",
+        (now_ms() + after_ms if after_ms else None, row[0]),
     )
     if job.kind == "ingest":
         set_status_unless_ready(connection, row[1], "pending", now_ms())

@@ -35,9 +35,9 @@ class SqlJobQueue:
         """Record the failure; wait for another attempt or give up. False when the job was lost."""
         return await self._database.write(lambda c: job_rows.fail(c, job, f"{code}: {message}", retry_after_ms))
 
-    async def release(self, job: Job) -> bool:
-        """Hand the job back; it is due at once and the attempt does not count. False when the job was lost."""
-        return await self._database.write(lambda c: job_rows.release(c, job))
+    async def release(self, job: Job, after_ms: int = 0) -> bool:
+        """Hand the job back; the attempt does not count. False when the job was lost."""
+        return await self._database.write(lambda c: job_rows.release(c, job, after_ms))
 
     async def retry(self, job_id: str) -> Job:
         """Queue a failed job again. Raises JOB_NOT_FOUND or JOB_NOT_RETRYABLE."""
