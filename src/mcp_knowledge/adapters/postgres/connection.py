@@ -4,7 +4,7 @@ import asyncio
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -25,6 +25,7 @@ from mcp_knowledge.errors import KnowledgeError, StartupError
 T = TypeVar("T")
 _READERS, _WRITERS = 8, 4  # threads; as many connections at most
 _ANSWER_S = 5.0  # a request waits no longer for a server that is away
+_LATE_S = 0.05  # or this, when it has waited so long for a thread that waited for the server
 _IDLE_S = 1.0  # a connection that rested so long is tried before it is used: the server may have restarted
 _TRIES = 8  # of a transaction that met another one
 # What a transaction that met another one may end with; on the next try it sees what the other one wrote.
@@ -101,6 +102,7 @@ class PostgresDatabase:
         self._pool: ConnectionPool[psycopg.Connection[Row]] | None = None
         self._used_s: WeakKeyDictionary[psycopg.Connection[Row], float] = WeakKeyDictionary()
         self._suspicious_until_s = 0.0
+        self._is_away = False
 
     async def open(self) -> None:
         """Migrate the database and fill the pool.
@@ -121,8 +123,7 @@ class PostgresDatabase:
         Raises:
             KnowledgeError: SERVICE_UNAVAILABLE when the database is closed or does not answer.
         """
-        self._check_open()
-        return await asyncio.get_running_loop().run_in_executor(self._readers, self._transaction, _READ, work)
+        return await self._run(self._readers, _READ, work)
 
     async def write(self, work: Callable[[PostgresConnection], T]) -> T:
         """Run `work` in one transaction: committed when this returns, undone when `work` raises. A transaction that
@@ -132,8 +133,7 @@ class PostgresDatabase:
             KnowledgeError: SERVICE_UNAVAILABLE when the database is closed, does not answer or its disk is full. When
                 the connection was lost while it committed, the change may have been made or not.
         """
-        self._check_open()
-        return await asyncio.get_running_loop().run_in_executor(self._writers, self._transaction, _WRITE, work)
+        return await self._run(self._writers, _WRITE, work)
 
     async def size_bytes(self) -> int:
         """Bytes on the server's disk."""
@@ -165,15 +165,20 @@ class PostgresDatabase:
         if now - self._used_s.get(raw, 0.0) > _IDLE_S or now < self._suspicious_until_s:
             ConnectionPool.check_connection(raw)
 
-    def _transaction(self, begin: str, work: Callable[[PostgresConnection], T]) -> T:
-        deadline = time.monotonic() + _ANSWER_S
+    async def _run(self, threads: Executor, begin: str, work: Callable[[PostgresConnection], T]) -> T:
+        self._check_open()
+        deadline = time.monotonic() + _ANSWER_S  # from here on: who waits for a thread waits for the server too
+        return await asyncio.get_running_loop().run_in_executor(threads, self._transaction, begin, work, deadline)
+
+    def _transaction(self, begin: str, work: Callable[[PostgresConnection], T], deadline: float) -> T:
         tries = 0
         while True:
             tries += 1
             committing = False
             try:
-                with self._lent() as connection:
+                with self._lent(deadline) as connection:
                     connection.begin(begin)
+                    self._is_away = False
                     try:
                         result = work(connection)
                         connection.settle()
@@ -190,6 +195,7 @@ class PostgresDatabase:
             except errors.DiskFull as error:
                 raise KnowledgeError("SERVICE_UNAVAILABLE", "The database's disk is full.") from error
             except (PoolTimeout, PoolClosed) as error:
+                self._is_away = True
                 raise KnowledgeError("SERVICE_UNAVAILABLE") from error
             except _LOST as error:
                 self._suspicious_until_s = time.monotonic() + 2 * _ANSWER_S
@@ -202,10 +208,11 @@ class PostgresDatabase:
         return self._pool
 
     @contextmanager
-    def _lent(self) -> Iterator[PostgresConnection]:
+    def _lent(self, deadline: float) -> Iterator[PostgresConnection]:
         """A connection of the pool, for the time of a block."""
         pool = self._check_open()
-        raw = pool.getconn()
+        left_s = deadline - time.monotonic()
+        raw = pool.getconn(max(left_s, _LATE_S if self._is_away else _ANSWER_S))
         try:
             yield PostgresConnection(raw)
         finally:
