@@ -50,23 +50,22 @@ class S3Server:
     def new_user(self) -> tuple[str, str]:
         """Key and secret of somebody who may do nothing."""
         name = f"user-{secrets.token_hex(4)}"
-        self._call("POST", "/", "iam", f"Action=CreateUser&Version=2010-05-08&UserName={name}")
-        answer = self._call("POST", "/", "iam", f"Action=CreateAccessKey&Version=2010-05-08&UserName={name}")
+        self._call("POST", "/", "iam", Action="CreateUser", UserName=name)
+        answer = self._call("POST", "/", "iam", Action="CreateAccessKey", UserName=name)
         key, secret = (re.findall(rf"<{tag}>(.+?)</{tag}>", answer)[0] for tag in ("AccessKeyId", "SecretAccessKey"))
         return key, secret
 
     @contextmanager
     def asking_for_credentials(self) -> Iterator[None]:
         """From here on whoever asks must be known and have the right."""
-        self._call("POST", "/moto-api/reset-auth", "s3", "0")
+        httpx2.post(f"{self.url}/moto-api/reset-auth", content=b"0").raise_for_status()
         try:
             yield
         finally:
-            self._call("POST", "/moto-api/reset-auth", "s3", "inf")
+            httpx2.post(f"{self.url}/moto-api/reset-auth", content=b"inf").raise_for_status()
 
-    def _call(self, method: str, path: str, service: str, body: str = "") -> str:
-        headers = {**_signed(service), "Content-Type": "application/x-www-form-urlencoded"}
-        answer = httpx2.request(method, self.url + path, content=body.encode(), headers=headers)
+    def _call(self, method: str, path: str, service: str, **form: str) -> str:
+        answer = httpx2.request(method, self.url + path, data=form or None, headers=_signed(service))
         assert answer.status_code < 300, answer.text
         return answer.text
 

@@ -3,7 +3,6 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-
 from s3_server import S3Server
 
 from mcp_knowledge.adapters.blobs import LocalBlobStore

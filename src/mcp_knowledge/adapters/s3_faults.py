@@ -10,6 +10,8 @@ _CODE = re.compile(r"<Code>(\w+)</Code>")
 _STATUS = re.compile(r"status code: (\d{3})|returned error response: (\d{3})")
 _THROTTLED: Final = 429
 _FIRST_SERVER_FAULT: Final = 500
+_REDIRECT: Final = "Received redirect"
+_NO_LIST: Final = "Got invalid list response"
 _INSTANCE_ROLES: Final = "169.254.169.254"  # where a machine in the cloud asks for the credentials of its role
 # Codes of https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
 NO_BUCKET: Final = "NoSuchBucket"
@@ -28,7 +30,7 @@ def code_of(error: BaseException) -> str:
 def is_refusal(error: BaseException) -> bool:
     """Whether a server that is well says no, so that asking again is of no use."""
     text = str(error)
-    if "redirect" in text or _INSTANCE_ROLES in text:
+    if any(mark in text for mark in (_REDIRECT, _NO_LIST, _INSTANCE_ROLES)):
         return True
     match = _STATUS.search(text)
     status = int(match.group(1) or match.group(2)) if match else _FIRST_SERVER_FAULT
@@ -54,7 +56,7 @@ def sentence_of(error: BaseException, bucket: Bucket) -> str:
         )
     if code == "RequestTimeTooSkewed":
         return f"The clock of this machine differs too much from that of the S3 server at {bucket.address}."
-    if code in _WRONG_REGION or "redirect" in text:
+    if code in _WRONG_REGION or _REDIRECT in text:
         return f"The bucket '{bucket.name}' (S3_BUCKET) is in another region: set S3_REGION to its own."
     if "status code: 403" in text:
         return (
