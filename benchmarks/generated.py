@@ -16,7 +16,7 @@ from mcp_knowledge.adapters.rows.jobs import SqlJobQueue
 from mcp_knowledge.adapters.rows.store import SqlStore
 from mcp_knowledge.adapters.sqlite.connection import Database
 from mcp_knowledge.domain.blocks import NOWHERE, NormalizedDocument, Paragraph
-from mcp_knowledge.domain.documents import Chunk, IndexVersions, new_id
+from mcp_knowledge.domain.documents import Chunk, IndexVersions, Job, Metadata, new_id
 from mcp_knowledge.domain.query import STOP_WORDS
 from mcp_knowledge.ports import IndexedRevision, NewDocument, Vector
 from mcp_knowledge.settings import Settings
@@ -61,28 +61,22 @@ class Language:
 
 async def fill(settings: Settings, chunks: int) -> None:
     """Write documents with `chunks` chunks in all into an empty data directory."""
-    database = Database(settings.database_path, settings.database_driver)
+    database = Database(settings.database_path)
     await database.open()
     store, queue, embedder = SqlStore(database), SqlJobQueue(database), MiniLmEmbedder(settings)
     try:
         language = Language()
+        random = language.random
         texts = [language.text(WORDS_A_CHUNK) for _ in range(min(chunks, _EMBEDDED_TEXTS))]
         known = await embedder.embed_passages(texts)
-        for batch in _batches(chunks // CHUNKS_A_DOCUMENT, _DOCUMENTS_AT_ONCE):
+        for batch in batches(chunks // CHUNKS_A_DOCUMENT, _DOCUMENTS_AT_ONCE):
             for number in batch:
-                await store.create_document(_new_document(number))
+                await store.create_document(new_document(number, {"bucket": number % BUCKETS}))
             jobs = await queue.claim("benchmark", len(batch), 600_000)
             items = [
-                IndexedRevision(
-                    job,
-                    f"Report {job.filename.removesuffix('.txt')}",
-                    NormalizedDocument(None, {}, (Paragraph("generated"),)),
-                    {},
-                    _chunks(language, job.document_id),
-                    _noisy(known, CHUNKS_A_DOCUMENT, language),
-                    _VERSIONS,
-                )
+                indexed(job, [language.text(WORDS_A_CHUNK) for _ in vectors], vectors)
                 for job in jobs
+                for vectors in [noisy(known[random.integers(0, len(known), CHUNKS_A_DOCUMENT)], random)]
             ]
             await store.index_revisions(items, embedder.fingerprint)
     finally:
@@ -95,8 +89,8 @@ def data_dir(parent: Path, chunks: int) -> Path:
     return parent / f"chunks-{chunks}"
 
 
-def _new_document(number: int) -> NewDocument:
-    digest = hashlib.sha256(str(number).encode()).hexdigest()
+def new_document(number: int, metadata: Metadata) -> NewDocument:
+    """A document to create, whose bytes are told by its number alone."""
     return NewDocument(
         id=new_id("doc"),
         revision_id=new_id("rev"),
@@ -105,31 +99,33 @@ def _new_document(number: int) -> NewDocument:
         mime_type="text/plain",
         extension="txt",
         size_bytes=1,
-        sha256=digest,
+        sha256=hashlib.sha256(str(number).encode()).hexdigest(),
         blob_key=f"generated/{number}",
-        metadata={"bucket": number % BUCKETS},
+        metadata=metadata,
     )
 
 
-def _chunks(language: Language, document_id: str) -> list[Chunk]:
+def indexed(job: Job, texts: Sequence[str], vectors: Vector) -> IndexedRevision:
+    """The revision of a job as ingestion would have made it, with a chunk for each text."""
     chunks = []
-    for sequence in range(CHUNKS_A_DOCUMENT):
-        text = language.text(WORDS_A_CHUNK)
-        digest = hashlib.sha256(f"{document_id} {sequence}".encode()).hexdigest()
+    for sequence, text in enumerate(texts):
+        digest = hashlib.sha256(f"{job.document_id} {sequence}".encode()).hexdigest()
         heading = f"Part {sequence // 3}"
         chunks.append(Chunk(f"chk_{digest[:32]}", sequence, text, (heading,), NOWHERE, 180, digest, text, {}))
-    return chunks
+    normalized = NormalizedDocument(None, {}, (Paragraph("generated"),))
+    title = f"Report {job.filename.removesuffix('.txt')}"
+    return IndexedRevision(job, title, normalized, {}, chunks, vectors, _VERSIONS)
 
 
-def _noisy(known: Vector, count: int, language: Language) -> Vector:
-    random = language.random
-    rows = known[random.integers(0, len(known), count)]
-    noise = random.standard_normal(rows.shape, dtype=np.float32)
-    rows = rows + _NOISE * noise / np.linalg.norm(noise, axis=1, keepdims=True)
+def noisy(vectors: Vector, random: np.random.Generator) -> Vector:
+    """Neighbours of unit vectors, one of each."""
+    noise = random.standard_normal(vectors.shape, dtype=np.float32)
+    rows = vectors + _NOISE * noise / np.linalg.norm(noise, axis=1, keepdims=True)
     return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
 
 
-def _batches(total: int, size: int) -> Iterator[range]:
+def batches(total: int, size: int) -> Iterator[range]:
+    """The numbers below `total`, so many at a time."""
     return (range(start, min(start + size, total)) for start in range(0, total, size))
 
 

@@ -1,0 +1,95 @@
+"""A generated corpus in PostgreSQL: documents on topics, with metadata that picks them at random or by topic.
+
+Each document is about one of a thousand topics: its vectors lie around the topic's, and each passage has a sentence of
+the topic's text. Topics are numbered along a direction in the vectors' space, so that `topic` filters leave one region
+of it: what is nearest to most queries is then out of scope, which is the hard case for a graph.
+"""
+
+import numpy as np
+import psycopg
+from generated import CHUNKS_A_DOCUMENT, WORDS_A_CHUNK, Language, batches, indexed, new_document, noisy
+
+from mcp_knowledge.adapters.postgres.connection import PostgresDatabase
+from mcp_knowledge.adapters.postgres.vector_graph import drop_graph, make_graph
+from mcp_knowledge.adapters.rows.jobs import SqlJobQueue
+from mcp_knowledge.adapters.rows.store import SqlStore
+from mcp_knowledge.domain.documents import Metadata
+from mcp_knowledge.ports import Embedder, Vector
+
+TOPICS = 1_000
+SHARES = (0.1, 0.01, 0.001)
+_TOPIC_WORDS = 48
+_SENTENCE_WORDS = 12
+_DOCUMENTS_AT_ONCE = 50
+
+
+class Topics:
+    """A thousand texts, always the same ones, and sentences of them.
+
+    Args:
+        language: where the words come from; its random numbers go on from here.
+    """
+
+    def __init__(self, language: Language) -> None:
+        self._language = language
+        self._words = [language.words(_TOPIC_WORDS) for _ in range(TOPICS)]
+
+    async def vectors(self, embedder: Embedder) -> Vector:
+        """float32 [TOPICS, dimensions]; the texts are put into the order of these rows."""
+        found = await embedder.embed_passages([" ".join(words) for words in self._words])
+        order = np.argsort(found @ found[0])
+        self._words = [self._words[index] for index in order]
+        return np.asarray(found[order], np.float32)
+
+    def passage(self, topic: int) -> str:
+        """Running text with a sentence of the topic's."""
+        return f"{self.sentence(topic)} {self._language.text(WORDS_A_CHUNK - _SENTENCE_WORDS)}"
+
+    def sentence(self, topic: int) -> str:
+        """Twelve neighbouring words of a topic's text."""
+        start = int(self._language.random.integers(0, _TOPIC_WORDS // _SENTENCE_WORDS)) * _SENTENCE_WORDS
+        return " ".join(self._words[topic][start : start + _SENTENCE_WORDS]).capitalize() + "."
+
+    def queries(self, count: int, seed: int) -> list[str]:
+        """Questions of two to six neighbouring words of a topic's text."""
+        draw = np.random.default_rng(seed)
+        found = []
+        for _ in range(count):
+            size, topic = int(draw.integers(2, 7)), int(draw.integers(0, TOPICS))
+            start = int(draw.integers(0, _TOPIC_WORDS - size))
+            found.append(f"what is the {' '.join(self._words[topic][start : start + size])}")
+        return found
+
+
+def filters_of(share: float, kind: str) -> dict[str, object]:
+    """A filter that leaves this share of the documents; `kind` is `random` or `topic`."""
+    return {kind: {"lte": round(share * 1000) - 1}}
+
+
+async def fill(database: PostgresDatabase, embedder: Embedder, chunks: int) -> None:
+    """Write documents with `chunks` chunks in all into an empty database, without the graph over their vectors."""
+    store, queue, language = SqlStore(database), SqlJobQueue(database), Language()
+    topics = Topics(language)
+    centres, random = await topics.vectors(embedder), language.random
+    await database.write(drop_graph)
+    for batch in batches(chunks // CHUNKS_A_DOCUMENT, _DOCUMENTS_AT_ONCE):
+        chosen = {}
+        for number in batch:
+            topic = int(random.integers(0, TOPICS))
+            metadata: Metadata = {"random": int(random.integers(0, 1000)), "topic": topic}
+            document = new_document(number, metadata)
+            chosen[document.id] = topic
+            await store.create_document(document)
+        items = []
+        for job in await queue.claim("benchmark", len(batch), 600_000):
+            topic = chosen[job.document_id]
+            vectors = noisy(np.repeat(centres[topic : topic + 1], CHUNKS_A_DOCUMENT, axis=0), random)
+            items.append(indexed(job, [topics.passage(topic) for _ in vectors], vectors))
+        await store.index_revisions(items, embedder.fingerprint)
+
+
+async def finish(database: PostgresDatabase, dimensions: int) -> None:
+    """Make the graph, and let the planner know the tables."""
+    await database.write(lambda connection: make_graph(connection, dimensions))
+    with psycopg.connect(database.dsn, autocommit=True) as connection:
+        connection.execute("VACUUM ANALYZE")
