@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import httpx2
 import pytest
@@ -55,11 +55,11 @@ class Server:
         self.url = ""
         self.log = data_dir.parent / f"{data_dir.name}.log"
 
-    def start(self) -> "Server":
+    def start(self) -> Self:
         clean = {name: value for name, value in os.environ.items() if name not in SETTING_NAMES}
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "mcp_knowledge", "--data-dir", str(self.data_dir), "serve", "--port", "0"],
+                self.command(),
                 env={**clean, **self.environment},
                 cwd=self.data_dir.parent,
                 stdin=subprocess.DEVNULL,
@@ -70,15 +70,22 @@ class Server:
         self.url = wait_until(self._announced, START_S, f"the server to start, see {self.log}")
         return self
 
+    def command(self) -> list[str]:
+        """What starts the process."""
+        return [sys.executable, "-m", "mcp_knowledge", "--data-dir", str(self.data_dir), "serve", "--port", "0"]
+
     def _announced(self) -> str | None:
         assert self.process is not None
         if self.process.poll() is not None:
             pytest.fail(f"the server ended at start:\n{self.log.read_text()[-3000:]}")
-        try:
-            note = json.loads((self.data_dir / "server.json").read_text())
-        except (OSError, ValueError):
-            return None
-        return str(note["url"]) if note["pid"] == self.process.pid else None
+        for path in self.data_dir.glob("server*.json"):  # several servers of one database have one each
+            try:
+                note = json.loads(path.read_text())
+            except (OSError, ValueError):
+                continue
+            if note["pid"] == self.process.pid:
+                return str(note["url"])
+        return None
 
     def stop(self) -> None:
         """SIGTERM, and the end of the process."""
