@@ -19,6 +19,11 @@ def available() -> bool:
     return find_spec(PACKAGE) is not None
 
 
+def room_in_memory() -> bool:
+    """Whether there is a folder in memory with room to work in; a container's often has 64 MB."""
+    return MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > MEMORY_BYTES
+
+
 class Programs:
     """PostgreSQL's programs, and a private directory for what they write.
 
@@ -79,8 +84,12 @@ class Programs:
 
     def _private_directory(self, in_memory: bool) -> Path:
         """A new one; its path is short, as a socket's must be."""
-        roomy = in_memory and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > MEMORY_BYTES
-        for parent in (*([MEMORY] if roomy else []), Path(tempfile.gettempdir()), Path("/tmp"), Path("/var/tmp")):
+        for parent in (
+            *([MEMORY] if in_memory and room_in_memory() else []),
+            Path(tempfile.gettempdir()),
+            Path("/tmp"),
+            Path("/var/tmp"),
+        ):
             directory = Path(tempfile.mkdtemp(prefix="pg-", dir=parent))
             self.own(directory)
             if self.enters(directory):

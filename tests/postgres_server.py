@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 import postgres_keeper
 import psycopg
-from postgres_programs import Programs
+from postgres_programs import Programs, room_in_memory
 from psycopg import sql
 
 START_S = 60
@@ -228,7 +228,10 @@ class PostgresServer(Databases):
 
     def _configure(self, port: int) -> None:
         path = self._data / "postgresql.conf"
-        settings = self._settings | {"port": str(port), "unix_socket_directories": str(self._programs.directory)}
+        settings = {"port": str(port), "unix_socket_directories": str(self._programs.directory)}
+        if not room_in_memory():  # processes that build an index together share more
+            settings["dynamic_shared_memory_type"] = "mmap"
+        settings = self._settings | settings
         path.write_text("".join(f"{name} = '{value}'\n" for name, value in settings.items()))
         self._programs.own(path)
 

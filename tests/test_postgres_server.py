@@ -1,5 +1,6 @@
 """The PostgreSQL server of the tests: it ends with its owner, keeps its data over a crash, and hands out databases."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -29,7 +30,7 @@ def postmaster_of(dsn: str) -> psutil.Process:
     return psutil.Process(int((directory / "postmaster.pid").read_text().split()[0]))
 
 
-@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGINT])
 def test_the_server_ends_with_its_owner_and_its_files_go(ending: signal.Signals) -> None:
     owner = subprocess.Popen([sys.executable, "-u", TESTS / "postgres_server.py"], stdout=subprocess.PIPE, text=True)
     assert owner.stdout is not None
@@ -81,6 +82,13 @@ def test_a_folder_that_another_server_uses_is_left_alone(open_folder: Path, monk
         with pytest.raises(RuntimeError, match="already runs"):
             PostgresServer(open_folder).start()
         assert rows(first.dsn(), "SELECT 1") == [(1,)]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has to hand PostgreSQL to another user")
+def test_root_is_told_when_the_folder_is_closed_to_the_user_who_runs_postgres(tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    with pytest.raises(RuntimeError, match="choose a folder under one where everyone may go"):
+        PostgresServer(tmp_path / "closed").start()
 
 
 def test_each_test_has_a_database_with_the_schema_for_itself(postgres_server: Databases, postgres_dsn: str) -> None:
