@@ -288,6 +288,13 @@ class Settings(BaseSettings):
         """The folder of the originals."""
         return self.storage_path or self.data_dir / "documents"
 
+    @property
+    def originals_address(self) -> str:
+        """Where originals are kept, for people."""
+        if self.storage_driver == "local":
+            return str(self.blobs_path)
+        return f"s3://{self.s3_bucket}" + (f" at {self.s3_endpoint}" if self.s3_endpoint else "")
+
 
 def without_password(url: str) -> str:
     """A database's address as it may be shown."""

@@ -10,8 +10,10 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
+from mcp_knowledge.domain.blob_keys import original_key
 from mcp_knowledge.domain.chunking import CHUNKER_NAME, chunker_version
-from mcp_knowledge.domain.documents import JOB_STATUSES, DocumentStatus, IndexVersions
+from mcp_knowledge.domain.documents import JOB_STATUSES, DocumentStatus, IndexVersions, new_id
+from mcp_knowledge.errors import KnowledgeError, storing
 from mcp_knowledge.ports import BlobStore, Counts, Embedder, Parser, Store, StoreHealth
 from mcp_knowledge.services.metrics import REGISTRY
 from mcp_knowledge.services.preparing import chunk_sizes
@@ -20,6 +22,7 @@ from mcp_knowledge.settings import Settings
 log = logging.getLogger(__name__)
 
 _CHECK_TIMEOUT_S = 10.0  # loading the model from a cold disk is the slowest check
+_PROBE = b"probe"
 _LIVE_STATUSES: tuple[DocumentStatus, ...] = ("pending", "processing", "ready", "failed", "deleting")
 
 
@@ -87,6 +90,22 @@ class Status:
     async def database(self) -> StoreHealth:
         """The database's state."""
         return await self._store.health()
+
+    async def try_storage(self) -> None:
+        """Store, read and delete a small original. Raises SERVICE_UNAVAILABLE."""
+        if not await self._storage_healthy():
+            raise KnowledgeError("SERVICE_UNAVAILABLE", "The storage of originals does not answer.")
+        key = original_key(new_id("rev"))  # should it stay behind, it goes as one that no document holds
+        probe = self._blobs.upload_dir() / f"{key.rpartition('/')[2]}.probe"
+        with storing():
+            probe.write_bytes(_PROBE)
+        await self._blobs.put_file(key, probe)
+        try:
+            found = b"".join([piece async for piece in self._blobs.read(key)])
+        finally:
+            await self._blobs.delete(key)
+        if found != _PROBE:
+            raise KnowledgeError("SERVICE_UNAVAILABLE", "The storage gives back other bytes than it was given.")
 
     async def document_counts(self) -> dict[DocumentStatus, int]:
         """How many documents there are, by status."""

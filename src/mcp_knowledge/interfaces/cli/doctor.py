@@ -75,9 +75,15 @@ async def _services(settings: Settings, storage_ok: bool) -> list[Check]:
     async def database() -> str:
         if not storage_ok:
             raise StartupError("not tried, as the storage cannot be used")
-        async with open_services(settings) as services:
+        alone = settings.model_copy(update={"storage_driver": "local"})  # a fault of the bucket's is told below
+        async with open_services(alone) as services:
             health = await services.status.database()
         return f"{health.driver}, migration {health.migration}, {health.size_bytes / MIB:.1f} MiB"
+
+    async def originals() -> str:
+        async with open_services(settings) as services:
+            await services.status.try_storage()
+        return f"{settings.originals_address}: a file was stored, read and deleted"
 
     async def model() -> str:
         embedder = MiniLmEmbedder(settings)
@@ -111,7 +117,14 @@ async def _services(settings: Settings, storage_ok: bool) -> list[Check]:
         ),
         await _attempt("parsers", parsers, "Install again; parsers run as subprocesses, which this system must allow."),
     ]
-    if all(check.ok for check in checks if check.name in ("database", "model")):
+    if checks[0].ok:
+        next_step = (
+            "Correct S3_BUCKET, S3_ENDPOINT, S3_REGION or the credentials (AWS_ACCESS_KEY_ID), or start the server."
+            if settings.storage_driver == "s3"
+            else "Give this user write access to the folder of the originals, or set STORAGE_PATH to another one."
+        )
+        checks.insert(1, await _attempt("originals", originals, next_step))
+    if all(check.ok for check in checks if check.name in ("database", "originals", "model")):
         checks.append(await _attempt("index", index, "Run 'mcp-knowledge reindex --all'; lexical search works."))
     return checks
 
