@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from mcp_knowledge.adapters.blobs import LocalBlobStore
+from mcp_knowledge.adapters.file_locks import FileLocks
 from mcp_knowledge.adapters.rows.jobs import SqlJobQueue
 from mcp_knowledge.adapters.rows.store import SqlStore
 from mcp_knowledge.adapters.sqlite.connection import Database
@@ -122,11 +123,20 @@ class Bench:
         self.store, self.queue = WatchedStore(database), SqlJobQueue(database)
         self.blobs = LocalBlobStore(settings.blobs_path)
         self.parser, self.embedder, self.events = ScriptedParser(), ScriptedEmbedder(), Events()
+        self.locks = FileLocks(settings.data_dir / "locks")
         self.worker = self.new_worker()
 
     def new_worker(self, name: str = NAME) -> IngestWorker:
         return IngestWorker(
-            self.store, self.queue, self.blobs, self.parser, self.embedder, self.events, self.settings, name
+            self.store,
+            self.queue,
+            self.blobs,
+            self.parser,
+            self.embedder,
+            self.events,
+            self.locks,
+            self.settings,
+            name,
         )
 
     async def _blob(self, text: str) -> tuple[str, str]:

@@ -1,6 +1,7 @@
 """The background importer over a real store, blob store and reader, with faults where a test wants them."""
 
 import asyncio
+import errno
 import hashlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from ingest_kit import NAME, Bench, open_bench, until
+from outage_kit import BrittleDatabase, short_pauses
 from zip_files import zip_of
 
 from mcp_knowledge.adapters.rows import archive_rows, archives
@@ -20,11 +22,13 @@ from mcp_knowledge.ports import ArchiveMember, OpenArchive
 from mcp_knowledge.services.archive_import import ArchiveImporter
 from mcp_knowledge.services.archive_worker import ArchiveWorker
 from mcp_knowledge.services.archives import Archives
+from mcp_knowledge.services.cleanup import IMPORTER_LOCK, remove_orphan_blobs
 from mcp_knowledge.services.library import Library, StoredUpload
 from mcp_knowledge.settings import Settings
 
+__all__ = ["short_pauses"]
 FILES = 10
-GONE_PROCESS = "this-host:999999999"  # beyond any process number
+GONE_PROCESS = "this-host:2"  # holds no lock
 
 
 class GatedReader:
@@ -75,7 +79,7 @@ class ImportBench:
         importer = ArchiveImporter(
             self.store, self.bench.blobs, self.reader, self.library, self.bench.events, max_upload_bytes=1_000_000
         )
-        return ArchiveWorker(self.store, self.bench.blobs, importer, self.bench.events, 60_000, name)
+        return ArchiveWorker(self.store, self.bench.blobs, importer, self.bench.events, self.bench.locks, 60_000, name)
 
     @asynccontextmanager
     async def working(self, name: str = NAME) -> AsyncIterator[ArchiveWorker]:
@@ -109,14 +113,17 @@ class ImportBench:
 
 
 @pytest.fixture
-async def bench(settings: Settings) -> AsyncIterator[ImportBench]:
+async def database(settings: Settings) -> AsyncIterator[BrittleDatabase]:
+    opened = BrittleDatabase(settings.database_path)
+    await opened.open()
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def bench(settings: Settings, database: BrittleDatabase) -> AsyncIterator[ImportBench]:
     async with open_bench(settings) as bench:
-        database = Database(settings.database_path)
-        await database.open()
-        try:
-            yield ImportBench(bench, database)
-        finally:
-            await database.close()
+        yield ImportBench(bench, database)
 
 
 async def test_an_archive_that_comes_while_the_importer_sleeps_is_imported(bench: ImportBench) -> None:
@@ -154,15 +161,14 @@ async def test_the_import_of_a_process_that_is_gone_is_taken_over_before_its_lea
 async def test_the_import_of_a_living_process_is_left_alone(bench: ImportBench) -> None:
     first = await bench.receive()
     assert await bench.store.claim("another-host:1", 3_600_000) is not None
+    await bench.bench.locks.keep(f"{IMPORTER_LOCK}/another-host:1")
     async with bench.working():
         second = await bench.receive()
         await until(lambda: bench.has_ended(second))
     assert (await bench.archives.get(first)).state == "extracting"
 
 
-@pytest.mark.parametrize(
-    "fault", [KnowledgeError("SERVICE_UNAVAILABLE"), OSError("the disk is gone"), RuntimeError("a surprise")]
-)
+@pytest.mark.parametrize("fault", [OSError("a surprise"), RuntimeError("another")])
 async def test_a_fault_of_ours_is_tried_again_and_nothing_is_doubled(
     bench: ImportBench, fault: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -178,6 +184,50 @@ async def test_a_fault_of_ours_is_tried_again_and_nothing_is_doubled(
         for module in (archive_rows, archives):
             monkeypatch.setattr(module, "now_ms", lambda: now_ms() + 60_000)
         await until(lambda: bench.has_ended(archive_id))
+    await bench.assert_imported_once(archive_id)
+
+
+async def test_outages_of_the_storage_interrupt_an_import_and_neither_double_nor_blame(
+    bench: ImportBench, short_pauses: None
+) -> None:
+    archive_id = await bench.receive()
+    outages = [KnowledgeError("SERVICE_UNAVAILABLE"), OSError(errno.ENOSPC, "No space left")] * 6
+    bench.reader.faults = list(outages)
+    async with bench.working():
+        await until(lambda: bench.has_ended(archive_id))
+    item = await bench.assert_imported_once(archive_id)
+    assert (item.error, item.attempt) == (None, len(outages) + 1)
+
+
+async def test_an_import_goes_on_after_an_outage_of_the_database(
+    bench: ImportBench, database: BrittleDatabase, short_pauses: None
+) -> None:
+    archive_id = await bench.receive()
+    bench.reader.gate.clear()
+    async with bench.working() as worker:
+        await bench.reader.arrived.wait()
+        database.down = True
+        bench.reader.gate.set()
+        await until(lambda: worker._outage._pauses >= 3)
+        database.down = False
+        await until(lambda: bench.has_ended(archive_id))
+    await remove_orphan_blobs(bench.bench.store, bench.bench.blobs, age_ms=-1000)
+    assert (await bench.assert_imported_once(archive_id)).error is None
+
+
+async def test_no_file_is_doubled_or_lost_when_answers_to_commits_get_lost(
+    bench: ImportBench, database: BrittleDatabase, short_pauses: None
+) -> None:
+    archive_id = await bench.receive()
+    database.loss = 0.25
+    async with bench.working():
+        await until(lambda: bench.has_ended(archive_id))
+    database.loss = 0.0
+    item = await bench.archives.get(archive_id)
+    assert (item.state, item.error) == ("completed", None)
+    assert database.lost_in_all >= 3 and item.attempt >= 3
+    assert await bench.bench.store.blob_keys() <= set(await bench.bench.keys())  # every document has its original
+    await remove_orphan_blobs(bench.bench.store, bench.bench.blobs, age_ms=-1000)
     await bench.assert_imported_once(archive_id)
 
 
@@ -224,6 +274,7 @@ async def test_a_worker_that_lost_its_import_writes_nothing_more(bench: ImportBe
         await bench.reader.arrived.wait()
         lost = await bench.archives.get(archive_id)
         assert await bench.store.release(lost)
+        await bench.bench.locks.keep(f"{IMPORTER_LOCK}/another-host:1")
         other = await bench.store.claim("another-host:1", 3_600_000)
         assert other is not None
     item = await bench.archives.get(archive_id)

@@ -3,8 +3,6 @@
 import asyncio
 import logging
 import math
-import os
-import sys
 import threading
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,10 +11,11 @@ from pathlib import Path
 import pytest
 from ingest_kit import NAME, Bench, open_bench, until
 
+from mcp_knowledge.adapters.file_locks import FileLocks
 from mcp_knowledge.domain.documents import Document, Job
 from mcp_knowledge.errors import ERROR_CODES, KnowledgeError
 from mcp_knowledge.services import embedding, ingest, workload
-from mcp_knowledge.services.cleanup import release_abandoned_jobs, remove_orphan_blobs, worker_is_gone
+from mcp_knowledge.services.cleanup import WORKER_LOCK, release_abandoned_jobs, remove_orphan_blobs, workers_gone
 from mcp_knowledge.settings import Settings, load_settings
 
 
@@ -403,10 +402,9 @@ async def test_a_document_deleted_on_the_way_leaves_nothing_behind(bench: Bench)
 
 
 async def test_jobs_of_a_killed_worker_run_again_at_once_and_use_up_no_attempt(bench: Bench) -> None:
-    host = "this-host"
-    ended = await asyncio.create_subprocess_exec(sys.executable, "-c", "")
-    await ended.wait()
-    names = [f"{host}:{ended.pid}", NAME, "other-host:1", f"{host}:{os.getpid()}"]
+    names = ["this-host:2", NAME, "this-host:3", "other-host:1"]
+    for living in names[2:]:
+        await bench.locks.keep(f"{WORKER_LOCK}/{living}")
     ids = [await bench.upload(f"d{number}", f"Text {number}.") for number in range(len(names))]
     for name in names:
         assert len(await bench.queue.claim(name, 1, 60_000)) == 1
@@ -423,15 +421,17 @@ async def test_the_jobs_of_a_killed_worker_are_found_behind_many_that_are_at_wor
     ids = [await bench.upload(f"d{number}", f"Text {number}.") for number in range(len(names))]
     for name in names:
         await bench.queue.claim(name, 1, 60_000)
-    assert await release_abandoned_jobs(bench.queue, NAME, set()) == 1
+    await bench.locks.keep(f"{WORKER_LOCK}/elsewhere:1")
+    assert await release_abandoned_jobs(bench.queue, bench.locks, NAME, set()) == 1
     assert [(await bench.job(item)).status for item in ids[:2]] == ["queued", "running"]
 
 
-def test_only_processes_of_this_machine_can_be_known_to_be_gone() -> None:
-    assert not worker_is_gone(f"here:{os.getpid()}", "here:1")
-    assert not worker_is_gone("elsewhere:1", "here:1")
-    assert not worker_is_gone("here:not-a-number", "here:1")
-    assert worker_is_gone("here:1", "here:1")
+async def test_a_worker_holds_its_lock_while_it_runs_and_is_gone_afterwards(bench: Bench) -> None:
+    others = FileLocks(bench.settings.data_dir / "locks")
+    async with bench.working():
+        await until(lambda: others.anybody_holds(WORKER_LOCK))
+        assert await workers_gone(others, WORKER_LOCK, {NAME}, "this-host:2") == set()
+    assert await workers_gone(others, WORKER_LOCK, {NAME}, "this-host:2") == {NAME}
 
 
 async def test_originals_that_no_document_holds_are_removed_when_they_are_old(bench: Bench) -> None:

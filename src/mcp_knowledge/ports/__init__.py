@@ -3,6 +3,7 @@
 Every method may be called from the event loop: none blocks it. Failures a client may see are `KnowledgeError`s.
 """
 
+from mcp_knowledge.ports.access import AccessStore, LoginAttempt
 from mcp_knowledge.ports.archives import (
     ArchiveMember,
     ArchiveReader,
@@ -13,11 +14,12 @@ from mcp_knowledge.ports.archives import (
     OpenArchive,
 )
 from mcp_knowledge.ports.embedder import Embedder
-from mcp_knowledge.ports.events import Event
+from mcp_knowledge.ports.events import Broadcast, Event, Topic
 from mcp_knowledge.ports.files import BlobStore, Fetched, Fetcher, ParsedFile, Parser
 from mcp_knowledge.ports.folder import FolderStore, FolderWatch
 from mcp_knowledge.ports.indexes import LexicalIndex, VectorIndex
 from mcp_knowledge.ports.jobs import JobQueue
+from mcp_knowledge.ports.locks import Locks
 from mcp_knowledge.ports.store import (
     BlockPage,
     Counts,
@@ -34,11 +36,13 @@ from mcp_knowledge.ports.terms import UNSET, Position, Unset, Vector
 
 __all__ = [
     "UNSET",
+    "AccessStore",
     "ArchiveMember",
     "ArchiveReader",
     "ArchiveStore",
     "BlobStore",
     "BlockPage",
+    "Broadcast",
     "Counts",
     "DocumentQuery",
     "DocumentSort",
@@ -51,6 +55,8 @@ __all__ = [
     "IndexedRevision",
     "JobQueue",
     "LexicalIndex",
+    "Locks",
+    "LoginAttempt",
     "MemberFault",
     "MemberKind",
     "NewArchive",
@@ -63,6 +69,7 @@ __all__ = [
     "Position",
     "Store",
     "StoreHealth",
+    "Topic",
     "Unset",
     "Vector",
     "VectorIndex",

@@ -43,6 +43,10 @@ class ArchiveStore(Protocol):
         """None when there is no such import."""
         ...
 
+    async def get_many(self, archive_ids: Iterable[str]) -> dict[str, ArchiveImport]:
+        """Those that exist, by id."""
+        ...
+
     async def unfinished(self) -> list[ArchiveImport]:
         """Those that wait or are at work, oldest first."""
         ...

@@ -1,5 +1,6 @@
 """The queue of work."""
 
+from collections.abc import Iterable
 from typing import Protocol
 
 from mcp_knowledge.domain.documents import (
@@ -51,6 +52,10 @@ class JobQueue(Protocol):
 
     async def get(self, job_id: str) -> Job | None:
         """None when there is no such job."""
+        ...
+
+    async def get_many(self, job_ids: Iterable[str]) -> dict[str, Job]:
+        """Those that exist, by id."""
         ...
 
     async def list(

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from mcp_knowledge.domain.cursors import CursorSigner
+from mcp_knowledge.services.access import Access
 from mcp_knowledge.services.archive_worker import ArchiveWorker
 from mcp_knowledge.services.archives import Archives
 from mcp_knowledge.services.background import Background
@@ -15,6 +16,7 @@ from mcp_knowledge.services.ingest import IngestWorker
 from mcp_knowledge.services.intake import Intake
 from mcp_knowledge.services.jobs import Jobs
 from mcp_knowledge.services.library import Library
+from mcp_knowledge.services.presence import Presence
 from mcp_knowledge.services.reading import Reading
 from mcp_knowledge.services.search import Search
 from mcp_knowledge.services.status import Status
@@ -28,6 +30,7 @@ class Services:
 
     settings: Settings
     cursors: CursorSigner
+    access: Access
     library: Library
     archives: Archives
     intake: Intake
@@ -43,4 +46,5 @@ class Services:
     events: Events
     worker: IngestWorker
     archive_worker: ArchiveWorker
+    presence: Presence
     background: Background

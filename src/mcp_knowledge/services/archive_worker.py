@@ -8,16 +8,15 @@ from contextlib import suppress
 
 from mcp_knowledge.domain.documents import ArchiveImport
 from mcp_knowledge.errors import ERROR_CODES, KnowledgeError
-from mcp_knowledge.ports import ArchiveStore, BlobStore
+from mcp_knowledge.ports import ArchiveStore, BlobStore, Locks
 from mcp_knowledge.services.archive_import import ArchiveImporter, ImportLostError
-from mcp_knowledge.services.cleanup import discard_blob, worker_is_gone
+from mcp_knowledge.services.cleanup import IMPORTER_LOCK, RECOVER_S, discard_blob, workers_gone
 from mcp_knowledge.services.events import Events
 from mcp_knowledge.services.outages import MAX_QUICK_CLAIMS, Outage, put_off_ms
 
 log = logging.getLogger(__name__)
 
 _POLL_S = 1.0  # another process may have queued an archive
-_RECOVER_S = 30.0
 _RETRY_AFTER_MS = (2_000, 10_000, 60_000, 300_000, 3_600_000)  # for ever: an archive is not lost through our fault
 OUR_FAULT = f"INGESTION_FAILED: {ERROR_CODES['INGESTION_FAILED'].message}"
 _ARCHIVE_FAULTS = frozenset({"ARCHIVE_TOO_LARGE", "ARCHIVE_MALFORMED", "ARCHIVE_ENCRYPTED"})
@@ -27,7 +26,7 @@ class ArchiveWorker:
     """Works off the queue of archives.
 
     Args:
-        name: `host:pid`, as for the ingest worker.
+        name: as for the ingest worker.
     """
 
     def __init__(
@@ -36,6 +35,7 @@ class ArchiveWorker:
         blobs: BlobStore,
         importer: ArchiveImporter,
         events: Events,
+        locks: Locks,
         lease_ms: int,
         name: str,
     ) -> None:
@@ -43,6 +43,7 @@ class ArchiveWorker:
         self._blobs = blobs
         self._importer = importer
         self._events = events
+        self._locks = locks
         self._lease_ms = lease_ms
         self._name = name
         self._outage = Outage(store.unfinished, blobs)
@@ -55,7 +56,10 @@ class ArchiveWorker:
     async def run(self) -> None:
         """Work until `stop`, which is final."""
         self._running = True
+        presence = f"{IMPORTER_LOCK}/{self._name}"
         try:
+            with suppress(KnowledgeError):  # it is taken as soon as the database answers
+                await self._locks.keep(presence)
             while not self._stopped.is_set():
                 self._awake.clear()
                 if self._outage.here:
@@ -67,12 +71,13 @@ class ArchiveWorker:
                             await self._awake.wait()
         finally:
             self._running = False
+            await self._locks.drop(presence)
             self._ended.set()
 
     async def _worked(self) -> bool:
         """Do what there is to do; whether there may be more of it at once."""
         try:
-            if time.monotonic() - self._recovered >= _RECOVER_S:
+            if time.monotonic() - self._recovered >= RECOVER_S:
                 await self._take_over()
                 self._recovered = time.monotonic()
             return await self._import_next()
@@ -95,8 +100,11 @@ class ArchiveWorker:
 
     async def _take_over(self) -> None:
         """Queue the imports of killed processes again, so that nobody waits for their leases."""
-        for item in await self._store.unfinished():
-            if item.state == "extracting" and item.worker and worker_is_gone(item.worker, self._name):
+        unfinished = await self._store.unfinished()
+        names = {item.worker for item in unfinished if item.worker is not None}
+        gone = await workers_gone(self._locks, IMPORTER_LOCK, names, self._name)
+        for item in unfinished:
+            if item.state == "extracting" and item.worker in gone:
                 # One that kills its process every time must let it live for a while.
                 wait_ms = 0 if item.attempt < MAX_QUICK_CLAIMS else _RETRY_AFTER_MS[-1]
                 await self._store.release(item, wait_ms, OUR_FAULT if wait_ms else None)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from mcp_knowledge.domain.blob_keys import archive_key
 from mcp_knowledge.domain.documents import ArchiveEntry, ArchiveImport, ArchiveState, new_id
 from mcp_knowledge.domain.filenames import safe_name
 from mcp_knowledge.errors import KnowledgeError
@@ -58,7 +59,7 @@ class Archives:
         afterwards, whatever happens.
         """
         archive_id = new_id("arc")
-        blob_key = f"archives/{archive_id}"
+        blob_key = archive_key(archive_id)
         try:
             await self._blobs.put_file(blob_key, file.path)
         finally:

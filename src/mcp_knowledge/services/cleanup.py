@@ -2,53 +2,52 @@
 
 import asyncio
 import logging
-import os
-from collections.abc import AsyncIterator, Container
+from collections.abc import AsyncIterator, Container, Set
 
+from mcp_knowledge.domain.blob_keys import is_own_key
 from mcp_knowledge.domain.documents import Job, now_ms
 from mcp_knowledge.errors import KnowledgeError
-from mcp_knowledge.ports import BlobStore, JobQueue, Position, Store
+from mcp_knowledge.ports import BlobStore, JobQueue, Locks, Position, Store
 from mcp_knowledge.services.outages import MAX_QUICK_CLAIMS, is_outage
 
 log = logging.getLogger(__name__)
 # An upload puts its original in place moments before its row is written; after this long, no row will come.
 ORPHAN_AGE_MS = 15 * 60 * 1000
+RECOVER_S = 12.0  # between two looks: what nobody works on goes on within half a minute
+WORKER_LOCK, IMPORTER_LOCK = "worker", "importer"  # kinds of locks, held by their names
 _PAGE = 100
 
 
-def worker_is_gone(worker: str, own_name: str) -> bool:
-    """Whether a worker named `host:pid` certainly runs no more. Only processes of this machine can be told.
+async def workers_gone(locks: Locks, kind: str, names: Set[str], own_name: str) -> set[str]:
+    """Those of some workers that certainly run no more.
 
     Args:
-        own_name: the asking worker's. The same name on a job that it does not know is that of a process before it, with
-            the same number (as in a container, where it is always 1).
+        kind: WORKER_LOCK or IMPORTER_LOCK: what each of them holds while it runs.
+        own_name: the asking worker's. What stands under it and is none of its tasks, nobody works on.
     """
-    if worker == own_name:
-        return True
-    host, _, pid = worker.rpartition(":")
-    if os.name != "posix" or host != own_name.rpartition(":")[0] or not pid.isdigit():
-        return False
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return True
-    except (PermissionError, OverflowError):
-        return False
-    return False
+    others = names - {own_name}
+    free = await locks.free(f"{kind}/{name}" for name in others)
+    return {name for name in others if f"{kind}/{name}" in free} | (names & {own_name})
 
 
-async def release_abandoned_jobs(queue: JobQueue, own_name: str, own_jobs: Container[tuple[str, int]]) -> int:
+async def release_abandoned_jobs(
+    queue: JobQueue, locks: Locks, own_name: str, own_jobs: Container[tuple[str, int]]
+) -> int:
     """Queue the jobs of killed workers again, so that nobody waits for their leases; how many there were.
 
     Args:
         own_jobs: (id, attempt) of the jobs that the asking worker is at.
     """
+    # One that kills its worker every time must end: it waits for its lease to run out, which counts as an attempt.
+    jobs = [
+        job
+        async for job in _running(queue)
+        if job.worker is not None and (job.id, job.attempt) not in own_jobs and job.attempt < MAX_QUICK_CLAIMS
+    ]
+    gone = await workers_gone(locks, WORKER_LOCK, {job.worker for job in jobs if job.worker is not None}, own_name)
     released = 0
-    async for job in _running(queue):
-        # One that kills its worker every time must end: it waits for its lease to run out, which counts as an attempt.
-        if job.worker is None or (job.id, job.attempt) in own_jobs or job.attempt >= MAX_QUICK_CLAIMS:
-            continue
-        if worker_is_gone(job.worker, own_name) and await queue.release(job):
+    for job in jobs:
+        if job.worker in gone and await queue.release(job):
             released += 1
     if released:
         log.info("Took over %d jobs of a process that has ended", released)
@@ -80,11 +79,14 @@ async def discard_after(blobs: BlobStore, key: str, error: KnowledgeError) -> No
 
 
 async def remove_orphan_blobs(store: Store, blobs: BlobStore, age_ms: int = ORPHAN_AGE_MS) -> int:
-    """Delete originals that no revision holds and that are older than `age_ms`; how many there were."""
+    """Delete originals that no revision holds and that are older than `age_ms`; how many there were.
+
+    What else lies in the folder or bucket stays.
+    """
     before = now_ms() - age_ms
     # The blobs are listed first: one whose row is written meanwhile is known when the rows are read.
     listing = blobs.keys()
-    old = [key async for key, written_ms in listing if written_ms < before]
+    old = [key async for key, written_ms in listing if written_ms < before and is_own_key(key)]
     if not old:
         return 0
     held = await store.blob_keys()

@@ -77,7 +77,7 @@ class Scan:
         manifest: Manifest,
         counts: ScanCounts,
         tools: Tools,
-        progressed: Callable[[str], None],
+        progressed: Callable[[str], Awaitable[None]],
         quiet_ns: int = 0,
     ) -> None:
         self._root, self._manifest, self.counts = root, manifest, counts
@@ -117,7 +117,7 @@ class Scan:
                     raise StoppedError
                 if await self._take_one(item, known.get(item.path), item.path in stale):
                     self.counts.examined += 1
-                self._progressed(item.path)
+                await self._progressed(item.path)
             await self._flush()
             await asyncio.sleep(0)
 

@@ -1,7 +1,6 @@
 """The scanned folder: looked through at start, on request, and while it is watched."""
 
 import asyncio
-import fcntl
 import logging
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -9,12 +8,12 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from mcp_knowledge.domain.documents import now_ms
 from mcp_knowledge.domain.folder import PASSED_OVER, FileOutcome, FolderFile, ScanCounts, ScanStatus
 from mcp_knowledge.errors import KnowledgeError
-from mcp_knowledge.ports import BlobStore, FolderStore
+from mcp_knowledge.ports import BlobStore, FolderStore, Locks
 from mcp_knowledge.services.archives import Archives
 from mcp_knowledge.services.events import Events
 from mcp_knowledge.services.folder_following import FolderFollower, WatchFolder
@@ -23,6 +22,7 @@ from mcp_knowledge.services.folder_scan import Scan, StoppedError, Tools
 from mcp_knowledge.services.folder_walk import Walk, check_root, read_manifest, walk
 from mcp_knowledge.services.intake import Intake
 from mcp_knowledge.services.library import Library
+from mcp_knowledge.services.outages import is_outage
 from mcp_knowledge.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -30,7 +30,8 @@ log = logging.getLogger(__name__)
 NOT_SET = "INGEST_DATA_DIR is not set."
 _OUR_FAULT = "INTERNAL_ERROR: Something went wrong on our side. The log says more."
 _TELL_S = 0.5  # between two looks at the progress of a scan
-_LOCK_POLL_S = 0.2
+_LOCK_POLL_S = 0.2  # between two looks whether another process's scan has ended
+_TURN_POLL_S = 1.0  # between two looks whether the process that follows the folder has ended
 _AGAIN_S = 10.0  # after a failure that no scan expects, or an outage
 _STOP_S = 6.0  # of the 10 seconds that a shutdown may take
 
@@ -50,10 +51,12 @@ class FolderScanner:
         intake: Intake,
         blobs: BlobStore,
         events: Events,
+        locks: Locks,
         settings: Settings,
         watch_folder: WatchFolder,
     ) -> None:
         self._folder, self._library, self._events, self._settings = folder, library, events, settings
+        self._locks = locks
         self._root = settings.ingest_data_dir
         self._watch_folder = watch_folder
         self._stopped = asyncio.Event()
@@ -70,12 +73,16 @@ class FolderScanner:
         )
         self._task: asyncio.Task[None] | None = None
         self._told = 0.0
-        self._scanning: ScanStatus | None = ScanStatus("scanning")  # until the first scan of this process has ended
+        self._scans = self._root is not None and settings.role != "api"
+        # Until the first scan of this process has ended, or another process turns out to be at it.
+        self._scanning = ScanStatus("scanning") if self._scans else None
 
     # What a server does by itself
 
     async def run(self) -> None:
-        """Scan once and, when it is so set, keep watching, until `stop`. Faults end in the status, never here."""
+        """Scan once and, when it is so set, keep watching, until `stop`. Faults end in the status, never here. Of
+        several processes one does so, and when it ends another one.
+        """
         if self._root is None or self._stopped.is_set():
             return
         self._task = asyncio.create_task(self._run(self._root))
@@ -91,17 +98,32 @@ class FolderScanner:
             self._task.cancel()
 
     async def _run(self, root: Path) -> None:
-        scan = partial(self._scan, False)
-        if not self._settings.ingest_data_watch:
-            while _met_outage((await scan(0))[0]) and not self._stopped.is_set():
-                await self._pause()
-            return
+        began_ms = now_ms()
         while not self._stopped.is_set():
             try:
-                await FolderFollower(root, scan, self._watch_folder, self._stopped, self._wake).run()
-            except Exception:
-                log.exception("Following the folder met a failure and begins anew")
+                async with self._alone("folder", _TURN_POLL_S):
+                    await self._follow(root, began_ms)
+                    return
+            except StoppedError:
+                return
+            except Exception as error:
+                if is_outage(error):
+                    log.warning("Following the folder waits for the database or the storage: %s", error)
+                else:
+                    log.exception("Following the folder met a failure and begins anew")
                 await self._pause()
+
+    async def _follow(self, root: Path, began_ms: int) -> None:
+        scan = partial(self._scan, False)
+        if self._settings.ingest_data_watch:
+            await FolderFollower(root, scan, self._watch_folder, self._stopped, self._wake).run()
+            return
+        last = _status_from(await self._folder.scan_state())
+        if last.started_at_ms is not None and last.started_at_ms >= began_ms and last.state.startswith("completed"):
+            self._scanning = None
+            return  # another process had its turn first, and did it
+        while _met_outage((await scan(0))[0]) and not self._stopped.is_set():
+            await self._pause()
 
     async def _pause(self) -> None:
         with suppress(TimeoutError):
@@ -121,9 +143,10 @@ class FolderScanner:
 
     async def status(self) -> ScanStatus:
         """The scan at work, or the last one."""
-        if self._root is None:
+        saved = None if self._scanning else await self._folder.scan_state()
+        if self._root is None and (saved is None or self._settings.role != "api"):  # else workers have one
             return ScanStatus("disabled", disabled_reason=NOT_SET)
-        status = self._scanning or _status_from(await self._folder.scan_state())
+        status = self._scanning or _status_from(saved)
         return replace(status, passed_over=await self._folder.count_passed_over())
 
     async def files(
@@ -145,7 +168,7 @@ class FolderScanner:
         if self._root is None:
             return ScanStatus("disabled", disabled_reason=NOT_SET), False
         try:
-            async with self._alone():
+            async with self._alone("scan", _LOCK_POLL_S):
                 last = _status_from(await self._folder.scan_state())
                 ended, deferred = await self._scan_alone(self._root, last, force, quiet_ns)
         except StoppedError:  # what was saved says "scanning": the next start begins here once more
@@ -222,11 +245,13 @@ class FolderScanner:
 
     # Telling
 
-    def _progressed(self, begun: ScanStatus, path: str) -> None:
-        self._scanning = replace(begun, current_path=path)
+    async def _progressed(self, begun: ScanStatus, path: str) -> None:
+        self._scanning = status = replace(begun, current_path=path)
         if time.monotonic() - self._told >= _TELL_S:
             self._told = time.monotonic()
-            self._events.publish("scan", replace(self._scanning, counts=replace(begun.counts)))
+            status = replace(status, counts=replace(begun.counts))
+            await self._folder.save_scan_state(_state_of(status))  # other processes show it too
+            self._events.publish("scan", status)
 
     async def _tell(self, status: ScanStatus) -> None:
         self._scanning = status
@@ -235,23 +260,18 @@ class FolderScanner:
         self._events.publish("scan", replace(status, counts=replace(status.counts), passed_over=passed_over))
 
     @asynccontextmanager
-    async def _alone(self) -> AsyncIterator[None]:
+    async def _alone(self, name: str, poll_s: float) -> AsyncIterator[None]:
         """Keep other scans away, also those of other processes. The lock dies with the process, however it ends."""
-        self._settings.data_dir.mkdir(parents=True, exist_ok=True)
-        with (self._settings.data_dir / "scan.lock").open("w") as lock:
-            while not _locked(lock):
-                if self._stopped.is_set():
-                    raise StoppedError
-                await asyncio.sleep(_LOCK_POLL_S)
-            yield
-
-
-def _locked(lock: TextIO) -> bool:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+        while not self._stopped.is_set():
+            async with self._locks.held(name) as ours:
+                if ours:
+                    yield
+                    return
+            self._scanning = None
+            with suppress(TimeoutError):
+                async with asyncio.timeout(poll_s):
+                    await self._stopped.wait()
+        raise StoppedError
 
 
 def _met_outage(status: ScanStatus) -> bool:

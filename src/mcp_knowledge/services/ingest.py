@@ -15,8 +15,8 @@ from contextlib import suppress
 from typing import Any
 
 from mcp_knowledge.errors import KnowledgeError
-from mcp_knowledge.ports import BlobStore, Embedder, JobQueue, Parser, Store
-from mcp_knowledge.services.cleanup import release_abandoned_jobs, remove_orphan_blobs
+from mcp_knowledge.ports import BlobStore, Embedder, JobQueue, Locks, Parser, Store
+from mcp_knowledge.services.cleanup import RECOVER_S, WORKER_LOCK, release_abandoned_jobs, remove_orphan_blobs
 from mcp_knowledge.services.embedding import Embedding
 from mcp_knowledge.services.events import Events
 from mcp_knowledge.services.preparing import Preparation
@@ -34,7 +34,6 @@ _CARE_S = 0.5
 _LARGE_BACKLOG = 1_000  # passages; beyond that no further large file is parsed, to bound memory
 _FINISH_S = 6.0  # of the 10 seconds that a shutdown may take
 _FINISHABLE_PASSAGES = 200  # what two cores embed in that time
-_RECOVER_S = 30.0
 _SWEEP_S = 3600.0
 _DRAIN_AHEAD_MS = 35_000  # `drain` waits for jobs that are due so soon: retries, and those that met an outage
 
@@ -43,7 +42,8 @@ class IngestWorker:
     """Works off the job queue.
 
     Args:
-        name: `host:pid`, unique among the workers of a queue; shown with the jobs.
+        locks: tell which workers run.
+        name: begins with `host:pid`; no other process ever has it. Shown with the jobs.
     """
 
     def __init__(
@@ -54,10 +54,11 @@ class IngestWorker:
         parser: Parser,
         embedder: Embedder,
         events: Events,
+        locks: Locks,
         settings: Settings,
         name: str,
     ) -> None:
-        self._store, self._queue, self._blobs = store, queue, blobs
+        self._store, self._queue, self._blobs, self._locks = store, queue, blobs, locks
         self._load = Workload(store, queue, blobs, events, settings.job_lease_ms)
         self._preparation = Preparation(store, blobs, parser, embedder, settings)
         self._embedding = Embedding(store, embedder, self._load)
@@ -74,12 +75,15 @@ class IngestWorker:
         self.running = True
         self._stopped.clear()
         self._ended.clear()
+        presence = f"{WORKER_LOCK}/{self._name}"
+        with suppress(KnowledgeError):  # it is taken as soon as the database answers
+            await self._locks.keep(presence)
         loops: list[Coroutine[Any, Any, None]] = [
             self._claim_jobs(),
             *(self._forever(self._embedding.embed) for _ in range(_EMBED_LOOPS)),
             self._forever(self._embedding.index),
             self._every(_CARE_S, self._load.look_after),
-            self._every(_RECOVER_S, self._recover),
+            self._every(RECOVER_S, self._recover),
             self._every(_SWEEP_S, self._sweep),
         ]
         tasks = [asyncio.create_task(loop) for loop in loops]
@@ -92,6 +96,7 @@ class IngestWorker:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await self._load.hand_back(list(self._load.works.values()))
+            await self._locks.drop(presence)
             self._ended.set()
 
     @property
@@ -230,12 +235,14 @@ class IngestWorker:
 
     async def _recover(self) -> None:
         async with self._claiming:  # what is claimed but not yet among our works would look abandoned
-            released = await release_abandoned_jobs(self._queue, self._name, self._load.works.keys())
+            released = await release_abandoned_jobs(self._queue, self._locks, self._name, self._load.works.keys())
         if released:
             self.wake()
 
     async def _sweep(self) -> None:
-        await remove_orphan_blobs(self._store, self._blobs)
+        async with self._locks.held("sweep") as ours:
+            if ours:  # else another process is at it
+                await remove_orphan_blobs(self._store, self._blobs)
 
     async def _forever(self, step: Callable[[], Awaitable[object]]) -> None:
         while True:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from mcp_knowledge.domain.blob_keys import original_key
 from mcp_knowledge.domain.documents import Document, DocumentStatus, Job, Metadata, new_id
 from mcp_knowledge.domain.filenames import extension_of, safe_name, title_of
 from mcp_knowledge.errors import KnowledgeError
@@ -123,7 +124,7 @@ class Library:
             KnowledgeError: DOCUMENT_UNSUPPORTED_FORMAT, COLLECTION_NOT_FOUND.
         """
         revision_id = new_id("rev")
-        blob_key = _blob_key(revision_id)
+        blob_key = original_key(revision_id)
         try:
             name, extension = self._accepted_name(file.filename)
             if filing.collection_id is not None and await self._store.get_collection(filing.collection_id) is None:
@@ -159,7 +160,7 @@ class Library:
             KnowledgeError: DOCUMENT_NOT_FOUND, DOCUMENT_UNSUPPORTED_FORMAT.
         """
         revision_id = new_id("rev")
-        blob_key = _blob_key(revision_id)
+        blob_key = original_key(revision_id)
         try:
             name, extension = self._accepted_name(file.filename)
             await self.get_document(document_id)
@@ -254,13 +255,6 @@ class Library:
 
     def _changed(self, document: Document) -> None:
         self._events.publish("document", document)
-
-
-def _blob_key(revision_id: str) -> str:
-    """The last digit of the id's random end spreads originals over 16 folders. One each would cost a block of disk,
-    and the first file of a new folder takes four times as long to make durable.
-    """
-    return f"originals/{revision_id[-1]}/{revision_id}"
 
 
 def _document_position(item: Document, query: DocumentQuery) -> Position:

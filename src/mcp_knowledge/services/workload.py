@@ -18,7 +18,6 @@ log = logging.getLogger(__name__)
 _SILENT_S = 1.0  # a job this young reports no progress: it is over before anybody could look
 _RETRY_AFTER_MS = (2_000, 10_000)
 _HAND_BACK_S = 3.0  # the database may not answer while the process must end
-_WATCHED_S = 60.0  # document events go on for so long after the last reader: it may only have lost its connection
 
 # Codes that say something about the file; any other failure is ours.
 _FILE_FAULTS = frozenset(
@@ -51,7 +50,6 @@ class Workload:
         self.wake = asyncio.Event()  # there may be room for another job
         self.passages_taken = asyncio.Event()
         self.left = asyncio.Event()
-        self._watched_until = 0.0
 
     def holds(self, work: Work) -> bool:
         """Whether a job is still ours, with nothing recorded of its end."""
@@ -145,10 +143,10 @@ class Workload:
             return
         for work in works:
             self._events.publish("job", _job_as(work, status, error))
-        if self._events.reader_count:
-            self._watched_until = time.monotonic() + _WATCHED_S
-        if time.monotonic() > self._watched_until:
-            return  # nobody follows: not worth the reading
+        if not self._events.followed:  # not worth the reading
+            for work in works:
+                self._events.refer("document", work.job.document_id)
+            return
         try:
             documents = await self._store.get_documents([work.job.document_id for work in works])
         except Exception as error:

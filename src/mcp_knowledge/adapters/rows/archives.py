@@ -24,6 +24,12 @@ class SqlArchiveStore:
         """One import."""
         return await self._read(lambda c: rows.get(c, archive_id))
 
+    async def get_many(self, archive_ids: Iterable[str]) -> dict[str, ArchiveImport]:
+        """Those that exist, by id."""
+        ids = {*archive_ids}
+        found = await self._read(lambda c: [rows.get(c, archive_id) for archive_id in ids]) if ids else []
+        return {item.id: item for item in found if item is not None}
+
     async def unfinished(self) -> list[ArchiveImport]:
         """Those that wait or are at work."""
         return await self._read(rows.unfinished)

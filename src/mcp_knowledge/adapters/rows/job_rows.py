@@ -4,6 +4,7 @@
 rises, so that it fences: handing a job back or retrying it raises `max_attempts` instead.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 from mcp_knowledge.adapters.rows.dialect import Connection, Row
@@ -227,6 +228,13 @@ def get_job(connection: Connection, job_id: str) -> Job | None:
     """One job."""
     row = first_row(connection, f"{_SELECT} WHERE j.id = ?", (job_id,))
     return Job(*row) if row else None
+
+
+def get_jobs(connection: Connection, ids: Iterable[str]) -> list[Job]:
+    """Those of the jobs that exist."""
+    dialect = connection.dialect
+    rows = connection.execute(f"{_SELECT} WHERE {dialect.among('j.id')}", (dialect.listed(ids),))
+    return [Job(*row) for row in rows]
 
 
 def list_jobs(

@@ -1,5 +1,6 @@
 """The job queue: one table, claimed in a transaction."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from mcp_knowledge.adapters.rows import job_rows
@@ -46,6 +47,12 @@ class SqlJobQueue:
     async def get(self, job_id: str) -> Job | None:
         """One job."""
         return await self._database.read(lambda c: job_rows.get_job(c, job_id))
+
+    async def get_many(self, job_ids: Iterable[str]) -> dict[str, Job]:
+        """Those that exist, by id."""
+        ids = {*job_ids}
+        jobs = await self._database.read(lambda c: job_rows.get_jobs(c, ids)) if ids else []
+        return {job.id: job for job in jobs}
 
     async def list(
         self,

@@ -1,10 +1,8 @@
 """The commands. Each parses its arguments, calls the services that REST and MCP call, and prints the answer."""
 
-import asyncio
 import json
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -14,10 +12,12 @@ from mcp_knowledge.domain.documents import JOB_STATUSES, Job, JobStatus
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces import wire
 from mcp_knowledge.interfaces.cli import output
+from mcp_knowledge.interfaces.cli.context import AsJson, settings_of, with_services
+from mcp_knowledge.interfaces.cli.keys import keys
+from mcp_knowledge.interfaces.cli.migrate_to import migrate_to
 from mcp_knowledge.services import Services
-from mcp_knowledge.settings import Settings, SettingsError, load_settings
+from mcp_knowledge.settings import Settings, SettingsError, without_password
 
-T = TypeVar("T")
 cli = typer.Typer(
     name="mcp-knowledge",
     help="Private document retrieval: drop in files, search them with reasons, from a browser, REST, MCP or here.",
@@ -27,7 +27,6 @@ cli = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a script instead of text for a person.")]
 
 
 def _version(wanted: bool) -> None:
@@ -51,25 +50,6 @@ def options(
     context.obj = {} if data_dir is None else {"data_dir": data_dir}
 
 
-def settings_of(context: typer.Context, **overrides: Any) -> Settings:
-    """The settings with the command's own options on top (those given). Raises SettingsError."""
-    return load_settings(**context.obj, **{name: value for name, value in overrides.items() if value is not None})
-
-
-def with_services(settings: Settings, use: Callable[[Services], Awaitable[T]]) -> T:
-    """Open the services on the data directory (no server, no worker loop), use them, close them."""
-    import uvloop
-
-    from mcp_knowledge.app import open_services
-
-    async def run() -> T:
-        async with open_services(settings) as services:
-            return await use(services)
-
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(run())
-
-
 @cli.command()
 def serve(
     context: typer.Context,
@@ -90,10 +70,11 @@ def serve(
     configure_logging(settings)
 
     def announce(url: str) -> None:
+        doors = f"  Dashboard  {url}/\n  MCP        {url}/mcp\n  REST       {url}/docs\n"
+        if settings.role == "worker":
+            doors = f"  Health     {url}/ready\n"
         output.err.print(
-            f"MCP Knowledge {__version__} is ready.\n"
-            f"  Dashboard  {url}/\n  MCP        {url}/mcp\n  REST       {url}/docs\n"
-            f"  Data       {escape(str(settings.data_dir.resolve()))}\nStop with Ctrl-C."
+            f"MCP Knowledge {__version__} is ready.\n{doors}  Data       {escape(_where(settings))}\nStop with Ctrl-C."
         )
 
     serve_app(create_app(settings), settings, announce)
@@ -315,12 +296,16 @@ def reindex(
     raise typer.Exit(1 if report.has_failures else 0)
 
 
+cli.command(name="migrate-to")(migrate_to)
+cli.add_typer(keys)
+
+
 @cli.command()
 def migrate(context: typer.Context) -> None:
     """Bring the database up to this version. 'serve' and every other command do so by themselves."""
     settings = settings_of(context)
     health = with_services(settings, lambda services: services.status.database())
-    output.out.print(f"The database is at migration {health.migration}: {escape(str(settings.database_path))}")
+    output.out.print(f"The database is at migration {health.migration}: {escape(_where(settings))}")
 
 
 @cli.command()
@@ -382,6 +367,13 @@ def doctor(context: typer.Context, as_json: AsJson = False) -> None:
     else:
         output.print_checks(checks)
     raise typer.Exit(0 if all(check.ok for check in checks) else 1)
+
+
+def _where(settings: Settings) -> str:
+    """Where the data is, without a password."""
+    if settings.database_driver == "postgres":
+        return without_password(settings.database_url)
+    return str(settings.data_dir.resolve())
 
 
 def _json_object(option: str, text: str) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from mcp_knowledge.interfaces.cli import output
 from mcp_knowledge.interfaces.cli.report import IngestReport, Skipped
 from mcp_knowledge.interfaces.cli.sources import FileSource, UrlSource, find_sources
 from mcp_knowledge.interfaces.cli.watch import Watch
-from mcp_knowledge.interfaces.serving import find_server
 from mcp_knowledge.services import Services
 from mcp_knowledge.services.archives import ArchiveReceipt
 from mcp_knowledge.services.background import Background
@@ -89,7 +88,7 @@ async def ingest_sources(
     report = IngestReport()
     collection_id = await _collection_id(services, collection)
     sources = list(find_sources(arguments, report.skipped))
-    serving = find_server(services.settings.data_dir) is not None
+    serving = await services.presence.somebody_works()
     with progress_bar(quiet) as bar:
         watch = Watch(services, report, bar, bar.add_task("Ingesting", total=len(sources)))
 
@@ -158,6 +157,6 @@ async def reindex_documents(
             bar.update(watch.task, total=len(watch.pending))
             await (watch.settle(0) if wait else watch.leave())
 
-        serving = find_server(services.settings.data_dir) is not None
+        serving = await services.presence.somebody_works()
         await with_worker(services, asyncio.create_task(queue_all()), run_worker=wait and not serving)
     return report

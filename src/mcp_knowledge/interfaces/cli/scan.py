@@ -11,7 +11,6 @@ from mcp_knowledge.domain.folder import FolderFile, ScanStatus
 from mcp_knowledge.interfaces import wire
 from mcp_knowledge.interfaces.cli import output
 from mcp_knowledge.interfaces.cli.ingest import progress_bar, with_worker
-from mcp_knowledge.interfaces.serving import find_server
 from mcp_knowledge.services import Services
 
 _POLL_S = 0.2
@@ -72,7 +71,7 @@ async def scan_folder(services: Services, *, force: bool, quiet: bool) -> ScanRe
         force: remove documents whose files are gone, however many they are.
         quiet: no progress bar.
     """
-    serving = find_server(services.settings.data_dir) is not None
+    serving = await services.presence.somebody_works()
     with progress_bar(quiet) as bar:
         task = bar.add_task("Scanning", total=None)
 

@@ -1,6 +1,5 @@
 """Around every request: its id, who may ask, safe headers on the answer, the access log, no surprise left uncaught."""
 
-import ipaddress
 import logging
 import re
 import time
@@ -10,12 +9,12 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mcp_knowledge.domain.documents import new_id
-from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.logs import request_id as current_request_id
+from mcp_knowledge.interfaces.rest.access import Gate
 from mcp_knowledge.interfaces.rest.errors import as_knowledge_error, error_response, log_failure
+from mcp_knowledge.interfaces.rest.hosts import SAFE_METHODS
 from mcp_knowledge.interfaces.web.errors import error_page, wants_page
 from mcp_knowledge.services import metrics
-from mcp_knowledge.settings import Settings
 
 log = logging.getLogger("mcp_knowledge.access")
 
@@ -25,8 +24,7 @@ CONTENT_SECURITY_POLICY = (
 )
 CLIENT_CLOSED_REQUEST = 499  # for the log only, after nginx: the client went away before it had an answer
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,128}")
-_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
-_KNOWN_METHODS = _SAFE_METHODS | {"POST", "PUT", "PATCH", "DELETE"}
+_KNOWN_METHODS = SAFE_METHODS | {"POST", "PUT", "PATCH", "DELETE"}
 _QUIET_ROUTES = frozenset({"/health", "/ready", "/metrics"})  # probes would drown the rest
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -37,74 +35,33 @@ _POLICY_HEADER = (b"content-security-policy", CONTENT_SECURITY_POLICY.encode())
 _NO_STORE = (b"cache-control", b"no-store")
 
 
-class HostRules:
-    """Which host names and origins may talk to this server: the defence against DNS rebinding and cross-site requests.
+class Frame:
+    """The outermost ASGI layer, the same for REST, the dashboard and MCP.
 
-    Loopback names, the bound address and ALLOWED_HOSTS are allowed, on any port. Bound to all addresses, every literal
-    address is: a rebinding attack needs a name.
+    Args:
+        pages: failures that a person's browser meets are shown as pages.
     """
 
-    def __init__(self, settings: Settings) -> None:
-        self._listed = {name.lower().rstrip(".") for name in settings.allowed_hosts}
-        self._names = self._listed | {"localhost", settings.host.lower()}
-        address = _address(settings.host)
-        self._any_address = address is not None and address.is_unspecified
-
-    def allows_host(self, authority: str) -> bool:
-        """Whether a `Host` header (name or address, with or without port) is one of ours."""
-        name = _host_name(authority)
-        if name in self._names or authority.lower() in self._listed:
-            return True
-        address = _address(name)
-        return address is not None and (address.is_loopback or self._any_address)
-
-    def allows_origin(self, origin: str, authority: str) -> bool:
-        """Whether a page of this origin may change something: the server's own, or (behind a proxy) ALLOWED_HOSTS'."""
-        scheme, separator, origin_authority = origin.lower().partition("://")
-        if not separator or scheme not in ("http", "https"):
-            return False
-        return origin_authority == authority.lower() or bool(
-            {origin_authority, _host_name(origin_authority)} & self._listed
-        )
-
-    def check(self, method: str, headers: dict[bytes, bytes]) -> None:
-        """Raises HOST_NOT_ALLOWED or FORBIDDEN."""
-        authority = headers.get(b"host", b"").decode("latin-1").strip()
-        if not self.allows_host(authority):
-            raise KnowledgeError("HOST_NOT_ALLOWED")
-        if method in _SAFE_METHODS:
-            return
-        origin = headers.get(b"origin", b"").decode("latin-1").strip()
-        site = headers.get(b"sec-fetch-site", b"none").strip()
-        if origin and not (origin == "null" and site == b"same-origin"):
-            allowed = self.allows_origin(origin, authority)
-        else:  # a program, or a form of ours: browsers hide its origin under our `Referrer-Policy: no-referrer`
-            allowed = site in (b"same-origin", b"none")
-        if not allowed:
-            raise KnowledgeError("FORBIDDEN", "Requests from other web sites are not allowed.")
-
-
-class Frame:
-    """The outermost ASGI layer, the same for REST, the dashboard and MCP."""
-
-    def __init__(self, app: ASGIApp, rules: HostRules) -> None:
+    def __init__(self, app: ASGIApp, gate: Gate, *, pages: bool = True) -> None:
         self._app = app
-        self._rules = rules
+        self._gate = gate
+        self._pages = pages
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        await _Exchange(self._app, self._rules, scope, receive, send).run()
+        await _Exchange(self._app, self._gate, self._pages, scope, receive, send).run()
 
 
 class _Exchange:
     """One request and its answer."""
 
-    def __init__(self, app: ASGIApp, rules: HostRules, scope: Scope, receive: Receive, send: Send) -> None:
+    def __init__(self, app: ASGIApp, gate: Gate, pages: bool, scope: Scope, receive: Receive, send: Send) -> None:
         self._app = app
-        self._rules = rules
+        self._gate = gate
+        self._pages = pages
         self._scope = scope
         self._receive = receive
         self._send = send
@@ -117,7 +74,7 @@ class _Exchange:
         token = current_request_id.set(self._request_id)
         self._scope["request_id"] = self._request_id
         try:
-            self._rules.check(self._scope["method"], self._headers)
+            await self._gate.admit(self._scope, self._headers)
             await self._app(self._scope, self._receive, self._answer)
         except ClientDisconnect:
             self._status = self._status or CLIENT_CLOSED_REQUEST
@@ -133,7 +90,8 @@ class _Exchange:
             log_failure(error)
         if not self._status:  # else half an answer is out already: the server cuts the connection
             request = Request(self._scope)
-            response = error_page(request, known) if wants_page(request) else error_response(known, self._request_id)
+            as_page = self._pages and wants_page(request)
+            response = error_page(request, known) if as_page else error_response(known, self._request_id)
             await response(self._scope, self._receive, self._answer)
 
     async def _answer(self, message: Message) -> None:
@@ -189,18 +147,3 @@ def _route_template(scope: Scope) -> str:
     if path == "/mcp":
         return path
     return "/static/{path}" if path.startswith("/static/") else "unmatched"
-
-
-def _host_name(authority: str) -> str:
-    """The name or address of `name:port`, `address:port` or `[address]:port`, in lower case."""
-    text = authority.lower()
-    if text.startswith("["):
-        return text[1:].partition("]")[0]
-    return text.rpartition(":")[0].rstrip(".") if ":" in text else text.rstrip(".")
-
-
-def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    try:
-        return ipaddress.ip_address(name)
-    except ValueError:
-        return None
