@@ -82,11 +82,17 @@ def errors_reference() -> str:
 
 def cli_reference() -> str:
     """Every command with its help text."""
-    group = typer.main.get_group(cli)
+    return "\n\n".join(_commands(["mcp-knowledge"], typer.main.get_group(cli)))
+
+
+def _commands(names: list[str], group: Any) -> list[str]:
     parts = []
     for name, command in group.commands.items():
+        if hasattr(command, "commands"):  # a group of commands
+            parts += _commands([*names, name], command)
+            continue
         required = [(item.name or "").upper() for item in command.params if item.param_type_name == "argument"]
-        parts.append(f"### `{' '.join(['mcp-knowledge', name, *required])}`\n\n{cleandoc(command.help or '')}")
+        parts.append(f"### `{' '.join([*names, name, *required])}`\n\n{cleandoc(command.help or '')}")
         rows = [
             [
                 ", ".join(f"`{text}`" for text in (*item.opts, *item.secondary_opts)),
@@ -95,7 +101,7 @@ def cli_reference() -> str:
             for item in command.params
         ]
         parts.append(table(["argument or option", "meaning"], rows))
-    return "\n\n".join(parts)
+    return parts
 
 
 GENERATORS: dict[str, Callable[[], str]] = {

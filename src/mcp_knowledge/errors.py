@@ -44,6 +44,7 @@ ERROR_CODES: dict[str, ErrorCode] = {
     "DOCUMENT_NOT_FOUND": ErrorCode(404, "There is no document with this id."),
     "CHUNK_NOT_FOUND": ErrorCode(404, "There is no chunk with this id."),
     "JOB_NOT_FOUND": ErrorCode(404, "There is no job with this id."),
+    "API_KEY_NOT_FOUND": ErrorCode(404, "There is no API key with this id."),
     "COLLECTION_EXISTS": ErrorCode(409, "A collection with this name exists already."),
     "COLLECTION_NOT_EMPTY": ErrorCode(409, "This collection still holds documents. Move or delete them first."),
     "DOCUMENT_BUSY": ErrorCode(409, "A job for this document is still at work. Try again when it has ended."),

@@ -22,7 +22,9 @@ from starlette.routing import Route
 from mcp_knowledge.app import open_services
 from mcp_knowledge.domain.cursors import CursorSigner
 from mcp_knowledge.interfaces.mcp.http import McpEndpoint
-from mcp_knowledge.interfaces.rest.middleware import Frame, HostRules
+from mcp_knowledge.interfaces.rest.access import Gate
+from mcp_knowledge.interfaces.rest.hosts import HostRules
+from mcp_knowledge.interfaces.rest.middleware import Frame
 from mcp_knowledge.services import Services
 from mcp_knowledge.settings import load_settings
 
@@ -290,7 +292,8 @@ def conformance_app(data_dir: Path) -> Frame:
             opened.append(services)
             yield
 
-    return Frame(Starlette(routes=[Route("/mcp", endpoint)], lifespan=lifespan), HostRules(settings))
+    app = Starlette(routes=[Route("/mcp", endpoint)], lifespan=lifespan)
+    return Frame(app, Gate(HostRules(settings), lambda: opened[0].access))
 
 
 async def main(data_dir: Path) -> None:

@@ -156,7 +156,6 @@ def test_every_fault_of_the_configuration_is_named_at_once(tmp_path: Path) -> No
     ("variable", "value", "message"),
     [
         ("HOST", "0.0.0.0", "open to the network"),
-        ("DASHBOARD_PASSPHRASE", "a long passphrase", "cannot be enforced"),
         ("CHUNK_MAX_TOKENS", "100", "must rise in this order"),
         ("DOCUMENT_CURSOR_SECRET", "c2hvcnQ=", "32 bytes"),
     ],

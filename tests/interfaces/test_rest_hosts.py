@@ -6,7 +6,7 @@ import pytest
 from front_door import running_client
 from rest_kit import API, assert_error
 
-from mcp_knowledge.interfaces.rest.middleware import HostRules
+from mcp_knowledge.interfaces.rest.hosts import HostRules
 from mcp_knowledge.settings import load_settings
 
 

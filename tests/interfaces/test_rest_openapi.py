@@ -85,6 +85,7 @@ async def test_real_answers_are_as_documented(client: httpx2.AsyncClient) -> Non
     upload = {"content": body, "headers": headers}
     packed, packed_headers = multipart(("Content-Disposition: form-data; name=file; filename=x.zip", ARCHIVE))
     packed_upload = {"content": packed, "headers": packed_headers}
+    key = (await client.post(f"{API}/api-keys", json={"name": "Robot", "scopes": ["read", "write"]})).json()
     archive_id = (await import_archive(client, ARCHIVE))["id"]
     query = {"json": {"query": "invoices", "collapse": "document", "expand": {"type": "neighbors"}}}
 
@@ -132,6 +133,12 @@ async def test_real_answers_are_as_documented(client: httpx2.AsyncClient) -> Non
         "addRevision": [({"document_id": ready["id"]}, upload), ({"document_id": "doc_none"}, upload)],
         "deleteDocument": [({"document_id": item}, {}) for item in (ready["id"], "doc_none")],
         "purgeDocuments": [({}, {"json": {"confirm": "purge"}}), ({}, {"json": {"confirm": "no"}})],
+        "getSession": [({}, {}), ({}, {"headers": {"Authorization": "Bearer key_none"}})],
+        "signIn": [({}, {"json": {"passphrase": "any"}}), ({}, {"json": {}})],
+        "signOut": [({}, {})],
+        "listApiKeys": [({}, {}), ({}, {"params": {"cursor": "x"}})],
+        "createApiKey": [({}, {"json": {"name": "Script"}}), ({}, {"json": {"name": "x", "scopes": ["all"]}})],
+        "revokeApiKey": [({"key_id": item}, {}) for item in (key["id"], "key_none")],
         "health": [({}, {})],
         "ready": [({}, {})],
         "metrics": [({}, {})],

@@ -122,13 +122,18 @@ async def test_metrics_have_the_promised_names_and_labels(client: httpx2.AsyncCl
     assert "doc_none" not in text
 
 
-async def test_metrics_are_for_this_machine_only(client: httpx2.AsyncClient) -> None:
+async def test_metrics_are_for_this_machine_and_for_keys(client: httpx2.AsyncClient) -> None:
     transport = httpx2.ASGITransport(
         app=client._transport.app,  # type: ignore[attr-defined]  # httpx2 has no public way to it
         client=("192.168.1.9", 5),
     )
     async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as stranger:
-        assert_error(await stranger.get("/metrics"), 403, "FORBIDDEN")
+        refused = await stranger.get("/metrics")
+        assert_error(refused, 401, "UNAUTHORIZED")
+        assert refused.headers["www-authenticate"] == "Bearer"
+        secret = (await client.post(f"{API}/api-keys", json={"name": "Prometheus"})).json()["secret"]
+        answer = await stranger.get("/metrics", headers={"Authorization": f"Bearer {secret}"})
+        assert answer.status_code == 200 and "documents_total" in answer.text
 
 
 async def test_the_reference_page_needs_nothing_from_elsewhere(client: httpx2.AsyncClient) -> None:

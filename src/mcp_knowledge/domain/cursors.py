@@ -5,7 +5,6 @@ import binascii
 import hashlib
 import hmac
 import json
-import os
 import re
 from typing import Any
 
@@ -27,14 +26,12 @@ def bind(query: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def secret_from(setting: str | None) -> bytes:
-    """The signing key: the setting's base64 of 32 bytes, or random ones when it is empty.
+def secret_from(setting: str) -> bytes:
+    """The signing key that a setting has as the base64 of 32 bytes.
 
     Raises:
         ValueError: the setting is not the base64 of exactly 32 bytes. The message never shows its value.
     """
-    if not setting:
-        return os.urandom(SECRET_BYTES)
     try:
         secret = base64.b64decode(setting.strip().encode(), altchars=b"-_" if {"-", "_"} & set(setting) else None)
     except (ValueError, binascii.Error):

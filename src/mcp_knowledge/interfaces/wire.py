@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from mcp_knowledge import __version__
+from mcp_knowledge.domain.access import ApiKey
 from mcp_knowledge.domain.blocks import NormalizedDocument, block_to_json
 from mcp_knowledge.domain.documents import (
     DOCUMENT_STATUSES,
@@ -54,6 +55,23 @@ def collection(item: Collection) -> Json:
         "createdAt": timestamp(item.created_at_ms),
         "updatedAt": timestamp(item.updated_at_ms),
     }
+
+
+def api_key(item: ApiKey) -> Json:
+    """An API key."""
+    return {
+        "id": item.id,
+        "name": item.name,
+        "keyPrefix": item.prefix,
+        "scopes": list(item.scopes),
+        "createdAt": timestamp(item.created_at_ms),
+        "lastUsedAt": _maybe_timestamp(item.last_used_at_ms),
+    }
+
+
+def new_api_key(item: ApiKey, secret: str) -> Json:
+    """An API key with its secret, for whoever made it."""
+    return {**api_key(item), "secret": secret}
 
 
 def document(item: Document) -> Json:

@@ -23,7 +23,8 @@ def _envelope(error: KnowledgeError, request_id: str) -> dict[str, dict[str, str
 
 def error_response(error: KnowledgeError, request_id: str, headers: dict[str, str] | None = None) -> Response:
     """The answer that tells a client of a failure."""
-    return json_response(_envelope(error, request_id), error.status, headers)
+    challenge = {"WWW-Authenticate": "Bearer"} if error.code == "UNAUTHORIZED" else {}  # RFC 9110 section 11.6.1
+    return json_response(_envelope(error, request_id), error.status, {**challenge, **(headers or {})})
 
 
 def error_body(error: KnowledgeError, request_id: str) -> bytes:

@@ -10,12 +10,21 @@ from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 from mcp_knowledge import __version__
 from mcp_knowledge.errors import ERROR_CODES
 from mcp_knowledge.interfaces.rest import schemas
+from mcp_knowledge.interfaces.rest.access import SESSION_COOKIE, needed_scope
 from mcp_knowledge.interfaces.rest.operations import Answer, Operation
 
 Json = dict[str, Any]
 
 OPENAPI_VERSION = "3.1.0"
 _REFERENCE = "#/components/schemas/{model}"
+_SECURITY_SCHEMES: Json = {
+    "apiKey": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "An API key, `key_…`. Scopes: read, write (with read), admin (with both).",
+    },
+    "session": {"type": "apiKey", "in": "cookie", "name": SESSION_COOKIE, "description": "Made by signing in."},
+}
 _PARAMETER = re.compile(r"{(\w+)}")
 _EVERYWHERE = ("HOST_NOT_ALLOWED", "INTERNAL_ERROR")
 _WITH_BODY = ("INVALID_JSON", "INVALID_REQUEST", "INVALID_ARGUMENT", "PAYLOAD_TOO_LARGE")
@@ -35,7 +44,10 @@ def error_codes(operation: Operation) -> list[str]:
         codes += _WITH_BODY
     if operation.query is not None:
         codes.append("INVALID_ARGUMENT")
-    if operation.method != "GET":
+    scope = needed_scope(operation.method, operation.path)
+    if scope is not None:
+        codes.append("UNAUTHORIZED")
+    if operation.method != "GET" or scope == "admin":
         codes.append("FORBIDDEN")
     return list(dict.fromkeys([*codes, *_EVERYWHERE]))
 
@@ -54,11 +66,12 @@ def openapi_document(operations: Iterable[Operation]) -> Json:
             "version": __version__,
             "description": "Private document retrieval. Every failure is "
             '`{"error": {"code", "message", "requestId"}}`; every answer carries `X-Request-Id`. '
-            "GET routes also answer HEAD.",
+            "GET routes also answer HEAD. Credentials are needed where a passphrase is set; an API key that is sent is "
+            "checked in any case.",
         },
         "tags": [{"name": tag} for tag in dict.fromkeys(item.tag for item in operations)],
         "paths": paths,
-        "components": {"schemas": definitions},
+        "components": {"schemas": definitions, "securitySchemes": _SECURITY_SCHEMES},
     }
 
 
@@ -80,6 +93,7 @@ def _operation(item: Operation, definitions: dict[str, Json]) -> Json:
         "operationId": _camel(getattr(item.handler, "__name__", item.summary)),
         "summary": item.summary,
         "tags": [item.tag],
+        "security": _security(item),
         "responses": _responses(item),
     }
     if item.description:
@@ -94,6 +108,12 @@ def _operation(item: Operation, definitions: dict[str, Json]) -> Json:
         media_type = "application/json" if item.body else "multipart/form-data"
         data["requestBody"] = {"required": True, "content": {media_type: {"schema": _reference(model)}}}
     return data
+
+
+def _security(item: Operation) -> list[Json]:
+    """Any one of these will do; where no passphrase is set, nothing is needed."""
+    scope = needed_scope(item.method, item.path)
+    return [] if scope is None else [{"apiKey": [scope]}, {"session": []}]
 
 
 def _responses(item: Operation) -> Json:

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from mcp_knowledge.interfaces.rest.access import needed_scope
 from mcp_knowledge.interfaces.rest.openapi import error_codes, openapi_document
 from mcp_knowledge.interfaces.rest.operations import Operation, Resource
 from mcp_knowledge.interfaces.rest.responses import json_response
@@ -129,10 +130,11 @@ def rest_reference() -> str:
     parts = []
     for tag, operations in tags.items():
         rows = [
-            f"| `{item.method} {item.path}` | {item.summary} | {_arguments(item)} | {_outcomes(item)} |"
+            f"| `{item.method} {item.path}` | {needed_scope(item.method, item.path) or '-'} "
+            f"| {item.summary} | {_arguments(item)} | {_outcomes(item)} |"
             for item in operations
         ]
-        table = ["| route | what it does | arguments | answers |", "| --- | --- | --- | --- |", *rows]
+        table = ["| route | scope | what it does | arguments | answers |", "| --- | --- | --- | --- | --- |", *rows]
         parts.append(f"### {tag}\n\n" + "\n".join(table))
     return "\n\n".join(parts)
 
@@ -144,6 +146,6 @@ def _arguments(item: Operation) -> str:
 
 def _outcomes(item: Operation) -> str:
     successes = ", ".join(str(answer.status) for answer in item.answers)
-    shared = {"HOST_NOT_ALLOWED", "INTERNAL_ERROR", "FORBIDDEN"} - set(item.errors)
+    shared = {"HOST_NOT_ALLOWED", "INTERNAL_ERROR", "UNAUTHORIZED", "FORBIDDEN"} - set(item.errors)
     codes = ", ".join(f"`{code}`" for code in error_codes(item) if code not in shared)
     return f"{successes}; {codes}" if codes else successes

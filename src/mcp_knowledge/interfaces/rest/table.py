@@ -1,6 +1,17 @@
 """Every REST operation, in the order of the documentation."""
 
-from mcp_knowledge.interfaces.rest import archives, collections, content, documents, folder, jobs, search, service
+from mcp_knowledge.interfaces.rest import (
+    api_keys,
+    archives,
+    collections,
+    content,
+    documents,
+    folder,
+    jobs,
+    search,
+    service,
+    session,
+)
 from mcp_knowledge.interfaces.rest.operations import Operation
 
 OPERATIONS: tuple[Operation, ...] = tuple(
@@ -14,6 +25,8 @@ OPERATIONS: tuple[Operation, ...] = tuple(
         folder.operations,
         jobs.operations,
         jobs.short_addresses,
+        session.operations,
+        api_keys.operations,
         service.operations,
         service.probes,
     )

@@ -1,11 +1,15 @@
 """Failures as pages, for people who came with a browser."""
 
+from urllib.parse import quote
+
 from starlette.requests import Request
-from starlette.responses import HTMLResponse
+from starlette.responses import RedirectResponse, Response
 
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.web.templating import render
 
+LOGIN = "/login"
+_MAX_NEXT_CHARS = 2000
 _TITLES = {
     400: "That request does not work",
     403: "That is not allowed",
@@ -26,8 +30,10 @@ def wants_page(request: Request) -> bool:
     return not programs and "text/html" in request.headers.get("accept", "")
 
 
-def error_page(request: Request, error: KnowledgeError) -> HTMLResponse:
-    """The failure in a sentence, with a way on."""
+def error_page(request: Request, error: KnowledgeError) -> Response:
+    """The failure in a sentence, with a way on; whoever has to sign in is led there."""
+    if error.code == "UNAUTHORIZED":
+        return RedirectResponse(_login_address(request), 303)
     gone = error.code in ("DOCUMENT_NOT_FOUND", "CHUNK_NOT_FOUND")
     title = "This document is gone" if gone else _TITLES.get(error.status, "Something went wrong")
     message = "It was deleted, or the link is wrong." if gone else error.message
@@ -35,3 +41,10 @@ def error_page(request: Request, error: KnowledgeError) -> HTMLResponse:
     return render(
         request, "error.html", error.status, title=title, message=message, code=error.code, request_id=request_id
     )
+
+
+def _login_address(request: Request) -> str:
+    """The login page, which leads back to where this request wanted to go."""
+    wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    leads_back = request.method == "GET" and len(wanted) <= _MAX_NEXT_CHARS
+    return f"{LOGIN}?next={quote(wanted, safe='/')}" if leads_back else LOGIN

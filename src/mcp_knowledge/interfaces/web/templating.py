@@ -66,5 +66,8 @@ def render(request: Request, template: str, status_code: int = 200, **context: A
         status_code: the HTTP status.
         context: the names that the template uses.
     """
-    html = TEMPLATES.get_template(template).render(request=request, path=request.url.path, **context)
+    signed_in = request.scope.get("signed_in", False)
+    html = TEMPLATES.get_template(template).render(
+        request=request, path=request.url.path, signed_in=signed_in, **context
+    )
     return HTMLResponse(html, status_code, headers={"Cache-Control": "private, no-cache"})

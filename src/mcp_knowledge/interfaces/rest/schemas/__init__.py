@@ -1,5 +1,15 @@
 """The shapes of REST requests and answers. Models check requests, and describe answers in the documentation."""
 
+from mcp_knowledge.interfaces.rest.schemas.access import (
+    ApiKey,
+    ApiKeyCreate,
+    ApiKeyPage,
+    KeyName,
+    NewApiKey,
+    Session,
+    SignedIn,
+    SignIn,
+)
 from mcp_knowledge.interfaces.rest.schemas.archives import Archive, ArchiveCounts, ArchiveEntry, ArchivePage
 from mcp_knowledge.interfaces.rest.schemas.collections import (
     Collection,
@@ -87,6 +97,9 @@ from mcp_knowledge.interfaces.rest.schemas.service import (
 
 __all__ = [
     "AnyReceipt",
+    "ApiKey",
+    "ApiKeyCreate",
+    "ApiKeyPage",
     "Archive",
     "ArchiveCounts",
     "ArchiveEntry",
@@ -130,9 +143,11 @@ __all__ = [
     "Job",
     "JobListQuery",
     "JobPage",
+    "KeyName",
     "Location",
     "MetadataObject",
     "NeighbourQuery",
+    "NewApiKey",
     "NormalizedDocument",
     "Ok",
     "PageQuery",
@@ -153,8 +168,11 @@ __all__ = [
     "ScanStatus",
     "SearchAnswer",
     "SearchRequest",
+    "Session",
     "Shape",
     "SideCandidate",
+    "SignIn",
+    "SignedIn",
     "StorageState",
     "SystemStatus",
     "Timestamp",

@@ -66,7 +66,8 @@ function adopt(page) {
 
 async function fetchPage() {
   const response = await fetch(location.href, { headers: { Accept: "text/html" } });
-  if (response.ok) adopt(new DOMParser().parseFromString(await response.text(), "text/html"));
+  if (response.redirected) location.reload(); // the session has ended: show the page to sign in
+  else if (response.ok) adopt(new DOMParser().parseFromString(await response.text(), "text/html"));
   else if (response.status === 404) location.reload(); // the document is gone: show the page that says so
 }
 

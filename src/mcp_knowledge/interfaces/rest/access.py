@@ -1,0 +1,118 @@
+"""Who may make a request: decided from its head alone, before any of its body is read."""
+
+import ipaddress
+import re
+from collections.abc import Callable, Mapping
+
+from starlette.responses import Response
+from starlette.types import Scope
+
+from mcp_knowledge.domain.access import SESSION_MS, AccessScope
+from mcp_knowledge.errors import KnowledgeError
+from mcp_knowledge.interfaces.rest.hosts import SAFE_METHODS, HostRules
+from mcp_knowledge.services.access import Access
+from mcp_knowledge.settings import Settings
+
+SESSION_COOKIE = "mk_session"
+METRICS = "/metrics"
+_KEYS = "/api/v1/api-keys"
+_OPEN = frozenset({"/health", "/ready", "/login", "/logout", "/api/v1/session"})
+_OPEN_BELOW = ("/static/", "/.well-known/")  # nothing is well known here: clients of MCP look, and need the 404
+_READING = frozenset({"/api/v1/search", "/api/v1/search/explain", "/mcp"})  # whatever the method
+_COOKIE = re.compile(rb"(?:^|;)\s*" + SESSION_COOKIE.encode() + rb"=([A-Za-z0-9_-]+)\s*(?=;|$)")
+
+
+def needed_scope(method: str, path: str) -> AccessScope | None:
+    """What a request needs where a passphrase is set; None: nothing. An address that does not exist needs it too."""
+    if path in _OPEN or path.startswith(_OPEN_BELOW):
+        return None
+    if path == _KEYS or path.startswith(f"{_KEYS}/"):
+        return "admin"
+    return "read" if method in SAFE_METHODS or path in _READING else "write"
+
+
+def key_secret(headers: Mapping[bytes, bytes]) -> str | None:
+    """The API key that a request carries; None when it has no `Authorization: Bearer`."""
+    scheme, _, value = headers.get(b"authorization", b"").decode("latin-1").strip().partition(" ")
+    return value.strip() if scheme.lower() == "bearer" else None
+
+
+def sessions(headers: Mapping[bytes, bytes]) -> list[str]:
+    """What could be a session in a request's cookies. There may be several: another port's server can set one too."""
+    return [match.decode() for match in _COOKIE.findall(headers.get(b"cookie", b""))]
+
+
+class Gate:
+    """Lets a request pass or raises.
+
+    A request with an API key is judged by the key alone: no browser sends one by itself, so its origin does not matter.
+    Any other must not come from a page of another site if it could change something, and needs a session where a
+    passphrase is set.
+
+    Args:
+        get_access: called at each request, so that the services may come up later than the application.
+    """
+
+    def __init__(self, rules: HostRules, get_access: Callable[[], Access]) -> None:
+        self._rules = rules
+        self._get_access = get_access
+
+    async def admit(self, scope: Scope, headers: Mapping[bytes, bytes]) -> None:
+        """Sets `signed_in` in the scope of a request with a session.
+
+        Raises:
+            KnowledgeError: HOST_NOT_ALLOWED, UNAUTHORIZED, FORBIDDEN.
+        """
+        self._rules.check_host(headers)
+        needed = needed_scope(scope["method"], scope["path"])
+        secret = key_secret(headers)
+        if needed is not None and secret is not None:
+            await _check_key(self._get_access(), secret, needed)
+            return
+        self._rules.check_origin(scope["method"], headers)
+        if needed is not None:
+            _check_session(self._get_access(), scope, headers)
+
+
+async def _check_key(access: Access, secret: str, needed: AccessScope) -> None:
+    key = await access.key(secret)
+    if not key.allows(needed):
+        raise KnowledgeError("FORBIDDEN", f"This API key does not have the scope '{needed}'.")
+
+
+def _check_session(access: Access, scope: Scope, headers: Mapping[bytes, bytes]) -> None:
+    if access.passphrase_required:
+        if not access.has_session(sessions(headers)):
+            raise KnowledgeError("UNAUTHORIZED")
+        scope["signed_in"] = True
+    elif scope["path"] == METRICS and not _from_loopback(scope):
+        raise KnowledgeError("UNAUTHORIZED", "Metrics are for this machine, and for API keys.")
+
+
+def _from_loopback(scope: Scope) -> bool:
+    try:
+        return ipaddress.ip_address(peer_address(scope)).is_loopback
+    except ValueError:
+        return False
+
+
+def peer_address(scope: Scope) -> str:
+    """The address at the other end of the connection, empty when it has none. No header can change it."""
+    client = scope.get("client")
+    return str(client[0]) if client else ""
+
+
+def keep_session(response: Response, session: str, settings: Settings) -> None:
+    """Give the browser its session."""
+    response.set_cookie(
+        SESSION_COOKIE, session, SESSION_MS // 1000, secure=_is_secure(settings), httponly=True, samesite="strict"
+    )
+
+
+def end_session(response: Response, settings: Settings) -> None:
+    """Take the session from the browser."""
+    response.delete_cookie(SESSION_COOKIE, secure=_is_secure(settings), httponly=True, samesite="strict")
+
+
+def _is_secure(settings: Settings) -> bool:
+    return settings.app_profile == "server"

@@ -1,0 +1,198 @@
+"""Every route with every credential, against a table written by hand."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import pytest
+from access_kit import FROM_ELSEWHERE, FROM_OUR_PAGES, PAGE, House, bearer, house, with_passphrase
+from rest_kit import API
+
+from mcp_knowledge.interfaces.rest.table import OPERATIONS
+from mcp_knowledge.interfaces.web.pages import router
+from mcp_knowledge.settings import Settings
+
+OPEN = {
+    "GET /health",
+    "GET /ready",
+    f"GET {API}/session",
+    f"POST {API}/session",
+    f"DELETE {API}/session",
+    "GET /login",
+    "POST /login",
+    "POST /logout",
+    "GET /static/app.css",
+    "GET /.well-known/oauth-protected-resource",
+    "GET /.well-known/oauth-authorization-server",
+}
+READ = {
+    "GET /metrics",
+    f"GET {API}/system/status",
+    f"GET {API}/collections",
+    f"GET {API}/collections/{{collection_id}}",
+    f"GET {API}/documents",
+    f"GET {API}/documents/{{document_id}}",
+    f"GET {API}/documents/{{document_id}}/revisions",
+    f"GET {API}/documents/{{document_id}}/file",
+    f"GET {API}/documents/{{document_id}}/normalized",
+    f"GET {API}/documents/{{document_id}}/chunks",
+    f"GET {API}/document-catalog",
+    f"GET {API}/chunks/{{chunk_id}}",
+    f"GET {API}/archives",
+    f"GET {API}/archives/{{archive_id}}",
+    f"GET {API}/jobs",
+    f"GET {API}/jobs/{{job_id}}",
+    f"GET {API}/ingest/scan-status",
+    f"GET {API}/ingest/scan-files",
+    f"GET {API}/events",
+    "GET /events",
+    f"POST {API}/search",
+    f"POST {API}/search/explain",
+    "POST /mcp",
+    "GET /mcp",
+    "DELETE /mcp",
+    "GET /openapi.json",
+    "GET /docs",
+    "GET /",
+    "GET /documents/{document_id}",
+    "GET /documents/{document_id}/delete",
+    "GET /documents/from-url",
+    "GET /imports",
+    "GET /imports/{archive_id}",
+    "GET /folder",
+    "GET /playground",
+    "GET /no/such/page",
+    f"GET {API}/no/such/route",
+}
+WRITE = {
+    f"POST {API}/collections",
+    f"PATCH {API}/collections/{{collection_id}}",
+    f"DELETE {API}/collections/{{collection_id}}",
+    f"POST {API}/documents",
+    f"POST {API}/documents/from-url",
+    f"POST {API}/documents/purge",
+    f"PATCH {API}/documents/{{document_id}}",
+    f"DELETE {API}/documents/{{document_id}}",
+    f"POST {API}/documents/{{document_id}}/revisions",
+    f"POST {API}/documents/{{document_id}}/reindex",
+    f"POST {API}/jobs/{{job_id}}/retry",
+    "POST /upload",
+    "POST /documents/from-url",
+    "POST /documents/{document_id}/delete",
+    "POST /documents/{document_id}/reindex",
+    f"PUT {API}/documents",
+    f"POST {API}/no/such/route",
+}
+ADMIN = {f"GET {API}/api-keys", f"POST {API}/api-keys", f"DELETE {API}/api-keys/{{key_id}}"}
+TABLE = {route: scope for scope, routes in enumerate((OPEN, READ, WRITE, ADMIN)) for route in routes}
+ALLOWED, NO_CREDENTIAL, NOT_ENOUGH = "allowed", "401", "403"
+
+
+def pages(routes: Any = router.routes) -> Iterator[str]:
+    for route in routes:
+        if hasattr(route, "original_router"):
+            yield from pages(route.original_router.routes)
+        else:
+            yield from (f"{method} {route.path}" for method in route.methods if method != "HEAD")
+
+
+def test_the_table_has_every_route_and_page() -> None:
+    assert {f"{item.method} {item.path}" for item in OPERATIONS} <= set(TABLE)
+    assert set(pages()) <= set(TABLE)
+    assert len(TABLE) == len(OPEN) + len(READ) + len(WRITE) + len(ADMIN)
+
+
+async def verdict(client: httpx2.AsyncClient, route: str, headers: dict[str, str]) -> str:
+    method, path = route.replace("{", "").replace("}", "").split(" ")
+    method = "HEAD" if path.endswith("/events") else method  # the answer to GET never ends
+    answer = await client.request(method, path, headers=headers)
+    assert answer.status_code < 500 or path == "/ready", (route, answer.text)
+    if path in ("/login", f"{API}/session") and answer.status_code == 401:
+        return ALLOWED  # it was read, and the passphrase in it is wrong
+    if answer.status_code == 401:
+        assert answer.headers["www-authenticate"] == "Bearer"
+        assert method == "HEAD" or answer.json()["error"]["code"] == "UNAUTHORIZED"
+        return NO_CREDENTIAL
+    if answer.status_code == 403:
+        assert method == "HEAD" or answer.json()["error"]["code"] == "FORBIDDEN"
+        return NOT_ENOUGH
+    return ALLOWED
+
+
+async def verdicts(client: httpx2.AsyncClient, headers: dict[str, str]) -> dict[str, str]:
+    return {route: await verdict(client, route, headers) for route in TABLE}
+
+
+@pytest.fixture
+async def protected(settings: Settings) -> Any:
+    async with house(with_passphrase(settings)) as running:
+        yield running
+
+
+async def test_without_a_credential_only_the_open_routes_answer(protected: House) -> None:
+    for headers in ({}, {"Cookie": "mk_session=made-up"}, {"Authorization": "Basic a2V5XzE6eA=="}, FROM_OUR_PAGES):
+        found = await verdicts(protected.client, headers)
+        assert found == {route: NO_CREDENTIAL if scope else ALLOWED for route, scope in TABLE.items()}
+
+
+async def test_a_wrong_key_is_refused_even_beside_a_session(protected: House) -> None:
+    for headers in (bearer("key_" + "x" * 43), bearer(""), bearer("x")):
+        found = await verdicts(protected.client, {**headers, **await protected.sign_in()})
+        assert found == {route: NO_CREDENTIAL if scope else ALLOWED for route, scope in TABLE.items()}
+
+
+@pytest.mark.parametrize(("scope", "reach"), [("read", 1), ("write", 2), ("admin", 3)])
+async def test_a_key_reaches_as_far_as_its_scope_wherever_it_is_sent_from(
+    protected: House, scope: Any, reach: int
+) -> None:
+    key = await protected.make_key(scope)
+    expected = {route: ALLOWED if needed <= reach else NOT_ENOUGH for route, needed in TABLE.items()}
+    assert await verdicts(protected.client, key) == expected
+    from_elsewhere = {route: found for route, found in expected.items() if TABLE[route]}
+    found = await verdicts(protected.client, {**key, **FROM_ELSEWHERE})
+    assert {route: found[route] for route in from_elsewhere} == from_elsewhere
+
+
+async def test_a_session_may_do_everything_from_our_own_pages(protected: House) -> None:
+    session = await protected.sign_in()
+    for headers in (session, {**session, **FROM_OUR_PAGES}, {**session, "Sec-Fetch-Site": "none"}):
+        assert await verdicts(protected.client, headers) == dict.fromkeys(TABLE, ALLOWED)
+
+
+async def test_a_session_may_change_nothing_from_another_site(protected: House) -> None:
+    session = await protected.sign_in()
+    for headers in (FROM_ELSEWHERE, {"Origin": "null"}, {"Sec-Fetch-Site": "same-site"}):
+        found = await verdicts(protected.client, {**session, **headers})
+        assert found == {route: ALLOWED if route.startswith("GET") else NOT_ENOUGH for route in TABLE}
+
+
+async def test_another_host_name_is_turned_away_with_any_credential(protected: House) -> None:
+    credentials: tuple[dict[str, str], ...] = ({}, await protected.sign_in(), await protected.make_key("admin"))
+    for headers in credentials:
+        for route in TABLE:
+            method, path = route.split(" ")
+            answer = await protected.client.request(method, path, headers={**headers, "Host": "evil.example"})
+            assert answer.status_code == 421, route
+
+
+async def test_without_a_passphrase_all_is_open_but_a_key_that_is_sent_is_checked(settings: Settings) -> None:
+    async with house(settings) as running:
+        assert await verdicts(running.client, {}) == dict.fromkeys(TABLE, ALLOWED)
+        wrong = await verdicts(running.client, bearer("key_wrong"))
+        assert wrong == {route: NO_CREDENTIAL if scope else ALLOWED for route, scope in TABLE.items()}
+        made = await running.client.post(f"{API}/api-keys", json={"name": "Reader"})
+        assert made.status_code == 201 and made.json()["scopes"] == ["read"]
+        reader = await verdicts(running.client, bearer(made.json()["secret"]))
+        assert reader == {route: ALLOWED if scope < 2 else NOT_ENOUGH for route, scope in TABLE.items()}
+
+
+async def test_people_are_led_to_the_login_page_and_back(protected: House) -> None:
+    for route, scope in TABLE.items():
+        method, path = route.replace("{", "").replace("}", "").split(" ")
+        if not scope or path.startswith(("/api/", "/mcp")):
+            continue
+        answer = await protected.client.request(method, f"{path}?a=b%20c&d=1", headers=PAGE)
+        assert answer.status_code == 303, route
+        wanted = httpx2.URL(answer.headers["location"])
+        assert wanted.path == "/login"
+        assert wanted.params.get("next") == (f"{path}?a=b%20c&d=1" if method == "GET" else None)
