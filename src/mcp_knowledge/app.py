@@ -3,16 +3,18 @@
 import asyncio
 import logging
 import os
+import secrets
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from fastapi import FastAPI
 from starlette.routing import Route
 
-from mcp_knowledge.adapters.blobs import LocalBlobStore
+from mcp_knowledge.adapters.backend import Backend, open_backend
 from mcp_knowledge.adapters.fetcher import WebFetcher
 from mcp_knowledge.adapters.minilm import MiniLmEmbedder
+from mcp_knowledge.adapters.originals import open_blobs
 from mcp_knowledge.adapters.parsers.registry import accepted_extensions, mime_type_of
 from mcp_knowledge.adapters.parsers.sandbox import SandboxedParser
 from mcp_knowledge.adapters.rows.access import SqlAccessStore
@@ -20,20 +22,20 @@ from mcp_knowledge.adapters.rows.archives import SqlArchiveStore
 from mcp_knowledge.adapters.rows.folder import SqlFolderStore
 from mcp_knowledge.adapters.rows.jobs import SqlJobQueue
 from mcp_knowledge.adapters.rows.store import SqlStore
-from mcp_knowledge.adapters.sqlite.connection import Database
-from mcp_knowledge.adapters.sqlite.lexical import SqliteLexicalIndex
-from mcp_knowledge.adapters.sqlite.vectors import SqliteVectorIndex
+from mcp_knowledge.adapters.transfer.state import refuse_unfinished
 from mcp_knowledge.adapters.watching import NotifiedFolder
 from mcp_knowledge.adapters.zip_files import ZipReader
 from mcp_knowledge.domain.access import Passphrase
 from mcp_knowledge.domain.cursors import SECRET_BYTES, CursorSigner, secret_from
 from mcp_knowledge.domain.downloads import Formats
+from mcp_knowledge.domain.folder import ScanStatus
+from mcp_knowledge.ports import Broadcast
 from mcp_knowledge.services import Services
 from mcp_knowledge.services.access import Access
 from mcp_knowledge.services.archive_import import ArchiveImporter
 from mcp_knowledge.services.archive_worker import ArchiveWorker
 from mcp_knowledge.services.archives import Archives
-from mcp_knowledge.services.background import Background
+from mcp_knowledge.services.background import Background, Loop
 from mcp_knowledge.services.catalog import Catalog
 from mcp_knowledge.services.collections import Collections
 from mcp_knowledge.services.contents import Contents
@@ -44,7 +46,9 @@ from mcp_knowledge.services.intake import Intake
 from mcp_knowledge.services.jobs import Jobs
 from mcp_knowledge.services.library import Library
 from mcp_knowledge.services.pauses import ShortPauses
+from mcp_knowledge.services.presence import Presence
 from mcp_knowledge.services.reading import Reading
+from mcp_knowledge.services.references import ReferenceReader
 from mcp_knowledge.services.search import Search
 from mcp_knowledge.services.status import Status
 from mcp_knowledge.services.urls import Urls
@@ -61,16 +65,17 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         StartupError: the database or the storage cannot be used.
     """
     async with AsyncExitStack() as closing:
-        database = Database(settings.database_path, settings.database_driver)
-        await database.open()
-        closing.push_async_callback(database.close)
-        parser = SandboxedParser(settings)
-        closing.push_async_callback(parser.close)
         embedder = MiniLmEmbedder(settings)
         closing.callback(embedder.close)
+        backend = await closing.enter_async_context(open_backend(settings, lambda: embedder.fingerprint))
+        database, locks = backend.database, backend.locks
+        await refuse_unfinished(database)
+        parser = SandboxedParser(settings)
+        closing.push_async_callback(parser.close)
         store, queue = SqlStore(database), SqlJobQueue(database)
-        blobs = LocalBlobStore(settings.blobs_path)
-        events = Events()
+        archive_store, folder_store = SqlArchiveStore(database), SqlFolderStore(database)
+        blobs = await closing.enter_async_context(open_blobs(settings, database))
+        events = Events(backend.broadcast, _reference_reader(store, queue, archive_store, lambda: folders.status()))
         closing.callback(events.close)
         access_store = SqlAccessStore(database)
         secret = await _shared_secret(settings, access_store)
@@ -78,11 +83,8 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         phrase = settings.dashboard_passphrase
         access = Access(access_store, Passphrase(phrase.get_secret_value(), secret) if phrase else None)
         closing.push_async_callback(access.close)
-        worker = IngestWorker(store, queue, blobs, parser, embedder, events, settings, _worker_name())
-        lexical, vectors = (
-            SqliteLexicalIndex(database),
-            SqliteVectorIndex(database, settings.embedding_dimensions, lambda: embedder.fingerprint),
-        )
+        name = _process_name()
+        worker = IngestWorker(store, queue, blobs, parser, embedder, events, locks, settings, name)
         extensions = accepted_extensions()
         library = Library(
             store,
@@ -92,16 +94,18 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             media_type=mime_type_of,
             wake=worker.wake,
         )
-        archive_store = SqlArchiveStore(database)
         importer = ArchiveImporter(
             archive_store, blobs, ZipReader(settings), library, events, settings.max_upload_bytes
         )
-        archive_worker = ArchiveWorker(archive_store, blobs, importer, events, settings.job_lease_ms, _worker_name())
+        archive_worker = ArchiveWorker(archive_store, blobs, importer, events, locks, settings.job_lease_ms, name)
         archives = Archives(archive_store, blobs, events, archive_worker.wake)
         intake, collections = Intake(library, archives), Collections(store)
         formats = Formats(intake.accepted_extensions, mime_type_of)
-        folder_store = SqlFolderStore(database)
-        folders = FolderScanner(folder_store, library, archives, intake, blobs, events, settings, NotifiedFolder)
+        folders = FolderScanner(folder_store, library, archives, intake, blobs, events, locks, settings, NotifiedFolder)
+        answers_only = settings.role == "api"
+        presence = Presence(locks, name, works=not answers_only)
+        pauses = ShortPauses(lambda: worker.busy)
+        loops: list[Loop] = [presence, pauses] if answers_only else [presence, worker, archive_worker, folders, pauses]
         yield Services(
             settings=settings,
             cursors=cursors,
@@ -114,7 +118,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             contents=Contents(store, blobs),
             collections=collections,
             jobs=Jobs(queue, events, worker.wake),
-            search=Search(store, lexical, vectors, embedder, settings),
+            search=Search(store, backend.lexical, backend.vectors, embedder, settings),
             catalog=Catalog(store, cursors, settings),
             reading=Reading(store, cursors, settings),
             status=Status(
@@ -124,34 +128,36 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
                 parser,
                 settings,
                 accepted_extensions=extensions,
-                worker_running=lambda: worker.running,
+                worker_running=lambda: answers_only or worker.running,
             ),
             events=events,
             worker=worker,
             archive_worker=archive_worker,
-            background=Background(worker, archive_worker, folders, ShortPauses(lambda: worker.busy)),
+            presence=presence,
+            background=Background(*loops, *_listening(settings, backend, worker, archive_worker)),
         )
 
 
 def create_app(settings: Settings) -> FastAPI:
-    """The HTTP application: REST, MCP and the dashboard over the same services, with a worker in the background."""
+    """The HTTP application for a role: REST, MCP and the dashboard over the same services, with workers beside them
+    (`all`) or without (`api`); or the probes of a process that only ingests (`worker`).
+    """
+    return _create_worker(settings) if settings.role == "worker" else _create_api(settings)
+
+
+def _create_api(settings: Settings) -> FastAPI:
     from mcp_knowledge.interfaces.mcp.http import McpEndpoint
     from mcp_knowledge.interfaces.rest.api import create_api
     from mcp_knowledge.interfaces.web.pages import mount_web
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with open_services(settings) as services, mcp.run():
-            app.state.services, app.state.cursors = services, services.cursors
-            work = asyncio.create_task(services.background.run())
+        async with _at_work(settings, app) as services, mcp.run():
             warming = asyncio.create_task(services.search.warm_up())
             try:
                 yield
             finally:
                 warming.cancel()
-                services.events.close()
-                await services.background.stop()
-                await work
 
     app = create_api(settings)
     app.router.lifespan_context = lifespan
@@ -159,6 +165,33 @@ def create_app(settings: Settings) -> FastAPI:
     app.router.routes.append(Route("/mcp", mcp))
     mount_web(app)
     return app
+
+
+def _create_worker(settings: Settings) -> FastAPI:
+    from mcp_knowledge.interfaces.rest.probes import create_probes
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with _at_work(settings, app):
+            yield
+
+    app = create_probes(settings)
+    app.router.lifespan_context = lifespan
+    return app
+
+
+@asynccontextmanager
+async def _at_work(settings: Settings, app: FastAPI) -> AsyncIterator[Services]:
+    """The services in the application's state, and what works beside its requests."""
+    async with open_services(settings) as services:
+        app.state.services, app.state.cursors = services, services.cursors
+        work = asyncio.create_task(services.background.run())
+        try:
+            yield services
+        finally:
+            services.events.close()
+            await services.background.stop()
+            await work
 
 
 async def _shared_secret(settings: Settings, store: SqlAccessStore) -> bytes:
@@ -169,5 +202,25 @@ async def _shared_secret(settings: Settings, store: SqlAccessStore) -> bytes:
     return await store.shared_secret(os.urandom(SECRET_BYTES))
 
 
-def _worker_name() -> str:
-    return f"{socket.gethostname()}:{os.getpid()}"
+def _reference_reader(
+    store: SqlStore, queue: SqlJobQueue, archives: SqlArchiveStore, scan: Callable[[], Awaitable[ScanStatus]]
+) -> ReferenceReader:
+    """What reads that which other processes tell of."""
+    return ReferenceReader(store.get_documents, queue.get_many, archives.get_many, scan)
+
+
+def _listening(
+    settings: Settings, backend: Backend, worker: IngestWorker, archive_worker: ArchiveWorker
+) -> list[Broadcast]:
+    """The loop that hears what other processes say, if there are any."""
+    if backend.broadcast is None:
+        return []
+    if settings.role != "api":
+        backend.broadcast.hear("jobs", lambda _: worker.wake())
+        backend.broadcast.hear("archives", lambda _: archive_worker.wake())
+    return [backend.broadcast]
+
+
+def _process_name() -> str:
+    """Host and process, for people, and what tells it from all others: in containers these may be the same."""
+    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"

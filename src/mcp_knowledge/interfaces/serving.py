@@ -4,8 +4,10 @@ import asyncio
 import fcntl
 import json
 import os
+import secrets
 import signal
 import socket
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +24,8 @@ from mcp_knowledge.settings import Settings
 
 GRACEFUL_SHUTDOWN_S = 7  # for requests under way, while the worker ends too; all within 10 seconds
 _BACKLOG = 1024
+_SERVER = "server"  # begins the names of a server's files
+_STARTED_S = 60.0  # by then a server holds its lock
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,33 +37,86 @@ class RunningServer:
 
 
 def find_server(data_dir: Path) -> RunningServer | None:
-    """The server that runs on this data directory, None when there is none."""
-    try:
-        with (data_dir / "server.lock").open("r") as lock:
+    """A server that runs on this data directory, None when there is none."""
+    for lock in sorted(data_dir.glob(f"{_SERVER}*.lock")):
+        if not _is_free(lock):
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                data = json.loads((data_dir / "server.json").read_text())
+                data = json.loads(lock.with_suffix(".json").read_text())
                 return RunningServer(data["url"], data["pid"])
-    except (OSError, ValueError, KeyError):
-        return None  # no lock file, or a server that is only just starting
+            except (OSError, ValueError, KeyError):
+                continue  # it is only just starting
     return None
+
+
+def _is_free(lock: Path) -> bool:
+    try:
+        with lock.open("r") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 @contextmanager
 def server_lock(data_dir: Path) -> Iterator[None]:
     """Hold the data directory for one server. The lock dies with the process, however it ends. Raises StartupError."""
     data_dir.mkdir(parents=True, exist_ok=True)
-    with (data_dir / "server.lock").open("w") as lock:
+    with _locked(data_dir / f"{_SERVER}.lock"):
+        yield
+
+
+@contextmanager
+def server_note(settings: Settings) -> Iterator[Path]:
+    """Be one of the servers of the data directory: a database in a file has one, of PostgreSQL there may be any number.
+    The file that this server's address belongs in.
+
+    Raises:
+        StartupError: another server has the data directory.
+    """
+    data_dir = settings.data_dir
+    if settings.database_driver != "postgres":
+        with server_lock(data_dir):
+            yield from _note(data_dir / f"{_SERVER}.json")
+        return
+    data_dir.mkdir(parents=True, exist_ok=True)
+    _remove_traces(data_dir)
+    lock = data_dir / f"{_SERVER}-{secrets.token_hex(4)}.lock"
+    with _locked(lock):
+        try:
+            yield from _note(lock.with_suffix(".json"))
+        finally:
+            lock.unlink(missing_ok=True)
+
+
+def _note(path: Path) -> Iterator[Path]:
+    try:
+        yield path
+    finally:
+        path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with path.open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            running = find_server(data_dir)
+            running = find_server(path.parent)
             where = f" at {running.url} (process {running.pid})" if running else ""
             raise StartupError(
                 f"A server{where} already uses this data directory. Stop it, or choose another DATA_DIR."
             ) from None
         yield
+
+
+def _remove_traces(data_dir: Path) -> None:
+    """Remove what killed servers have left, of those that have a name of their own."""
+    for lock in data_dir.glob(f"{_SERVER}-*.lock"):
+        if lock.stat().st_mtime < time.time() - _STARTED_S and _is_free(lock):  # a new one is about to be locked
+            lock.with_suffix(".json").unlink(missing_ok=True)
+            lock.unlink(missing_ok=True)
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -100,10 +157,9 @@ class _Server(uvicorn.Server):
 
 def serve(app: FastAPI, settings: Settings, announce: Callable[[str], None]) -> None:
     """Serve until SIGTERM or SIGINT; `announce` gets the address once requests are answered. Raises StartupError."""
-    with server_lock(settings.data_dir), bind(settings.host, settings.port) as listener:
+    with server_note(settings) as note, bind(settings.host, settings.port) as listener:
         port = listener.getsockname()[1]
         url = f"http://{f'[{settings.host}]' if ':' in settings.host else settings.host}:{port}"
-        note = settings.data_dir / "server.json"
 
         def on_listening() -> None:
             temporary = note.with_suffix(".tmp")
@@ -136,11 +192,8 @@ def serve(app: FastAPI, settings: Settings, announce: Callable[[str], None]) -> 
                 await _Server(config, on_listening, on_stop).serve(sockets=[listener])
                 await asyncio.gather(*stopping)
 
-        try:
-            with _signals_end_only_the_server(), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                runner.run(run())
-        finally:
-            note.unlink(missing_ok=True)
+        with _signals_end_only_the_server(), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(run())
 
 
 @contextmanager

@@ -14,11 +14,12 @@ from mcp_knowledge.ports.archives import (
     OpenArchive,
 )
 from mcp_knowledge.ports.embedder import Embedder
-from mcp_knowledge.ports.events import Event
+from mcp_knowledge.ports.events import Broadcast, Event, Topic
 from mcp_knowledge.ports.files import BlobStore, Fetched, Fetcher, ParsedFile, Parser
 from mcp_knowledge.ports.folder import FolderStore, FolderWatch
 from mcp_knowledge.ports.indexes import LexicalIndex, VectorIndex
 from mcp_knowledge.ports.jobs import JobQueue
+from mcp_knowledge.ports.locks import Locks
 from mcp_knowledge.ports.store import (
     BlockPage,
     Counts,
@@ -41,6 +42,7 @@ __all__ = [
     "ArchiveStore",
     "BlobStore",
     "BlockPage",
+    "Broadcast",
     "Counts",
     "DocumentQuery",
     "DocumentSort",
@@ -53,6 +55,7 @@ __all__ = [
     "IndexedRevision",
     "JobQueue",
     "LexicalIndex",
+    "Locks",
     "LoginAttempt",
     "MemberFault",
     "MemberKind",
@@ -66,6 +69,7 @@ __all__ = [
     "Position",
     "Store",
     "StoreHealth",
+    "Topic",
     "Unset",
     "Vector",
     "VectorIndex",

@@ -16,6 +16,7 @@ from mcp_knowledge.services.ingest import IngestWorker
 from mcp_knowledge.services.intake import Intake
 from mcp_knowledge.services.jobs import Jobs
 from mcp_knowledge.services.library import Library
+from mcp_knowledge.services.presence import Presence
 from mcp_knowledge.services.reading import Reading
 from mcp_knowledge.services.search import Search
 from mcp_knowledge.services.status import Status
@@ -45,4 +46,5 @@ class Services:
     events: Events
     worker: IngestWorker
     archive_worker: ArchiveWorker
+    presence: Presence
     background: Background

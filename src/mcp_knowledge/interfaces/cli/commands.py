@@ -14,6 +14,7 @@ from mcp_knowledge.interfaces import wire
 from mcp_knowledge.interfaces.cli import output
 from mcp_knowledge.interfaces.cli.context import AsJson, settings_of, with_services
 from mcp_knowledge.interfaces.cli.keys import keys
+from mcp_knowledge.interfaces.cli.migrate_to import migrate_to
 from mcp_knowledge.services import Services
 from mcp_knowledge.settings import Settings, SettingsError, without_password
 
@@ -295,6 +296,7 @@ def reindex(
     raise typer.Exit(1 if report.has_failures else 0)
 
 
+cli.command(name="migrate-to")(migrate_to)
 cli.add_typer(keys)
 
 

@@ -36,26 +36,32 @@ _NO_STORE = (b"cache-control", b"no-store")
 
 
 class Frame:
-    """The outermost ASGI layer, the same for REST, the dashboard and MCP."""
+    """The outermost ASGI layer, the same for REST, the dashboard and MCP.
 
-    def __init__(self, app: ASGIApp, gate: Gate) -> None:
+    Args:
+        pages: failures that a person's browser meets are shown as pages.
+    """
+
+    def __init__(self, app: ASGIApp, gate: Gate, *, pages: bool = True) -> None:
         self._app = app
         self._gate = gate
+        self._pages = pages
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        await _Exchange(self._app, self._gate, scope, receive, send).run()
+        await _Exchange(self._app, self._gate, self._pages, scope, receive, send).run()
 
 
 class _Exchange:
     """One request and its answer."""
 
-    def __init__(self, app: ASGIApp, gate: Gate, scope: Scope, receive: Receive, send: Send) -> None:
+    def __init__(self, app: ASGIApp, gate: Gate, pages: bool, scope: Scope, receive: Receive, send: Send) -> None:
         self._app = app
         self._gate = gate
+        self._pages = pages
         self._scope = scope
         self._receive = receive
         self._send = send
@@ -84,7 +90,8 @@ class _Exchange:
             log_failure(error)
         if not self._status:  # else half an answer is out already: the server cuts the connection
             request = Request(self._scope)
-            response = error_page(request, known) if wants_page(request) else error_response(known, self._request_id)
+            as_page = self._pages and wants_page(request)
+            response = error_page(request, known) if as_page else error_response(known, self._request_id)
             await response(self._scope, self._receive, self._answer)
 
     async def _answer(self, message: Message) -> None:
