@@ -10,7 +10,7 @@ from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.ports import LoginAttempt, Position
 
 _SELECT_KEY = "SELECT id, name, prefix, scopes, created_at_ms, last_used_at_ms FROM api_keys"
-_SECRET = "secret"
+SECRET = "secret"  # the key in `meta`
 
 
 def _key_from(row: Row) -> ApiKey:
@@ -89,14 +89,14 @@ def _set_times(connection: Connection, source: str, times: list[int]) -> None:
 
 def secret(connection: Connection) -> bytes | None:
     """The shared secret, None when there is none yet."""
-    value = meta_value(connection, _SECRET)
+    value = meta_value(connection, SECRET)
     return None if value is None else bytes.fromhex(value)
 
 
 def keep_secret(connection: Connection, proposed: bytes) -> bytes:
     """The shared secret; the proposed one if nobody came before."""
     statement = "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO NOTHING"
-    connection.execute(statement, (_SECRET, proposed.hex()))
+    connection.execute(statement, (SECRET, proposed.hex()))
     kept = secret(connection)
     assert kept is not None
     return kept
