@@ -42,6 +42,11 @@ class S3Server:
         """Uploads in parts that were neither completed nor aborted."""
         return self._call("GET", f"/{bucket.name}?uploads", "s3").count("<UploadId>")
 
+    def keys(self, bucket: Bucket) -> set[str]:
+        """All that is in the bucket but the mark of its owner."""
+        listed = re.findall("<Key>(.+?)</Key>", self._call("GET", f"/{bucket.name}?list-type=2", "s3"))
+        return {*listed} - {"mcp-knowledge/owner"}
+
     def etag(self, bucket: Bucket, key: str) -> str:
         """An object's tag: with a hyphen and the number of parts when it went up in parts."""
         answer = httpx2.head(f"{self.url}/{bucket.name}/{key}", headers=_signed("s3"))

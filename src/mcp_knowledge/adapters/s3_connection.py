@@ -76,8 +76,11 @@ def bucket_of(settings: Settings) -> Bucket:
 
 def connect(bucket: Bucket, patience: Patience) -> S3Store:
     """A client of a bucket. Nothing is sent yet."""
-    # A server of one's own has no name for each bucket, and a bucket with a dot would not match a certificate.
-    config: S3Config = {"virtual_hosted_style_request": not bucket.endpoint and "." not in bucket.name}
+    config: S3Config = {
+        # A server of one's own has no name for each bucket, and a bucket with a dot would not match a certificate.
+        "virtual_hosted_style_request": not bucket.endpoint and "." not in bucket.name,
+        "disable_bulk_delete": True,  # not every server can delete several objects at once, and we never do
+    }
     if bucket.endpoint:
         config["endpoint"] = config["aws_endpoint_url_s3"] = bucket.endpoint
     if bucket.region:
