@@ -8,8 +8,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -43,6 +43,18 @@ def wait_until(condition: Callable[[], Any], timeout_s: float = FINISH_S, what: 
         if time.monotonic() > deadline:
             pytest.fail(f"timed out waiting for {what}")
         pause.wait(POLL_S)
+
+
+async def until(condition: Callable[[], object], timeout_s: float = 20) -> None:
+    """Wait for a condition (an async one may be given too) that other tasks make true."""
+    pause = asyncio.Event()
+    async with asyncio.timeout(timeout_s):
+        while True:
+            value = condition()
+            if await value if isinstance(value, Awaitable) else value:
+                return
+            with suppress(TimeoutError):
+                await asyncio.wait_for(pause.wait(), 0.005)
 
 
 class Server:

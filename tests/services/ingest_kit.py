@@ -2,11 +2,12 @@
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import numpy as np
+from front_door import until as until
 
 from mcp_knowledge.adapters.blobs import LocalBlobStore
 from mcp_knowledge.adapters.file_locks import FileLocks
@@ -206,18 +207,6 @@ class Bench:
             self.embedder.gate.set()
             await self.worker.stop()
             await running
-
-
-async def until(condition: Callable[[], object], timeout_s: float = 20) -> None:
-    """Wait for a condition (an async one may be given too) that other tasks make true."""
-    pause = asyncio.Event()
-    async with asyncio.timeout(timeout_s):
-        while True:
-            value = condition()
-            if await value if isinstance(value, Awaitable) else value:
-                return
-            with suppress(TimeoutError):
-                await asyncio.wait_for(pause.wait(), 0.005)
 
 
 @asynccontextmanager

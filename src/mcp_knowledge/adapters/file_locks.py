@@ -2,6 +2,7 @@
 
 import fcntl
 import hashlib
+import os
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -28,11 +29,13 @@ class FileLocks:
 
     async def keep(self, name: str) -> None:
         """Hold a lock that nobody else wants until `drop`."""
-        file = self._open(name)
-        if not _locked(file):
-            file.close()
-            return
-        self._kept[name] = file
+        self._remove_traces(name.partition("/")[0])
+        while (file := self._open(name)) and _locked(file):
+            if _stands(file, self._path(name)):
+                self._kept[name] = file
+                return
+            file.close()  # another process has just removed it as a trace
+        file.close()
 
     async def drop(self, name: str) -> None:
         """Give back what `keep` holds."""
@@ -55,6 +58,12 @@ class FileLocks:
         """Whether some process holds a lock of this kind."""
         return any(not _is_free(path) for path in self._folder.glob(f"{kind}-*.lock"))
 
+    def _remove_traces(self, kind: str) -> None:
+        """Remove what killed processes have left."""
+        for path in self._folder.glob(f"{kind}-*.lock"):
+            if _is_free(path):
+                path.unlink(missing_ok=True)
+
     def _open(self, name: str) -> TextIO:
         self._folder.mkdir(parents=True, exist_ok=True)
         return self._path(name).open("w")
@@ -71,6 +80,14 @@ def _locked(file: TextIO) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def _stands(file: TextIO, path: Path) -> bool:
+    """Whether the open file is still the one at the path."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _is_free(path: Path) -> bool:

@@ -16,6 +16,7 @@ log = logging.getLogger(__name__)
 _LOOK_S = 5.0  # between two looks whether the connection still stands
 # Somebody who has lost the connection has it back sooner, and is not taken for dead.
 _PATIENCE_S = 10.0
+_NOT_HELD = -1  # by no connection
 _TAKE = "SELECT pg_try_advisory_lock(%s, %s)"
 _GIVE = "SELECT pg_advisory_unlock(%s, %s)"
 _ALL = """
@@ -77,13 +78,13 @@ class PostgresLocks:
 
     async def keep(self, name: str) -> None:
         """Hold a lock that nobody else wants until `drop`; it is taken anew after the connection was lost."""
-        self._kept[name] = 0
+        self._kept[name] = _NOT_HELD
         self._look_after()
         await self._keep_all()
 
     async def drop(self, name: str) -> None:
         """Give back what `keep` holds."""
-        if self._kept.pop(name, 0) == self._session.number:
+        if self._kept.pop(name, _NOT_HELD) == self._session.number:
             await self._give(name)
 
     async def free(self, names: Iterable[str]) -> set[str]:
@@ -113,8 +114,7 @@ class PostgresLocks:
         return bool((await self._session.fetch(_TAKE, _keys(name)))[0][0])
 
     async def _give(self, name: str) -> None:
-        with suppress(KnowledgeError):  # a connection that is gone holds nothing
-            await self._session.fetch(_GIVE, _keys(name))
+        await self._session.fetch_if_open(_GIVE, _keys(name))
 
     async def _keep_all(self) -> None:
         for name, number in list(self._kept.items()):

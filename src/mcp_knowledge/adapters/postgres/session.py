@@ -17,6 +17,7 @@ from mcp_knowledge.errors import KnowledgeError
 log = logging.getLogger(__name__)
 
 _ANSWER_S = 10.0
+_UNDO_S = 2.0  # of the 10 seconds that a shutdown may take
 LOST = (psycopg.OperationalError, psycopg.InterfaceError, TimeoutError, OSError)
 # A server notices within half a minute that this process's machine is gone, and gives its locks to others.
 _SETTINGS = """
@@ -74,17 +75,29 @@ class Session:
     async def fetch(self, statement: str, params: Sequence[Any] = ()) -> list[Row]:
         """Run one statement; its rows. Raises SERVICE_UNAVAILABLE."""
         async with self._one_at_a_time:
-            try:
-                connection = await self._opened()
-                async with asyncio.timeout(_ANSWER_S):
-                    cursor = await connection.execute(statement, params)
-                    return await cursor.fetchall()
-            except LOST as error:
-                await self._lose()
-                raise KnowledgeError("SERVICE_UNAVAILABLE") from error
-            except asyncio.CancelledError:
-                await self._lose()  # nobody knows whether the statement was run
-                raise
+            return await self._fetch(statement, params)
+
+    async def fetch_if_open(self, statement: str, params: Sequence[Any] = ()) -> None:
+        """Run a statement that undoes something on the connection, unless that was lost; then there is nothing to undo.
+        It does not wait long.
+        """
+        with suppress(KnowledgeError, TimeoutError):
+            async with asyncio.timeout(_UNDO_S), self._one_at_a_time:
+                if self._connection is not None and not self._connection.closed:
+                    await self._fetch(statement, params)
+
+    async def _fetch(self, statement: str, params: Sequence[Any]) -> list[Row]:
+        try:
+            connection = await self._opened()
+            async with asyncio.timeout(_ANSWER_S):
+                cursor = await connection.execute(statement, params)
+                return await cursor.fetchall()
+        except LOST as error:
+            await self._lose()
+            raise KnowledgeError("SERVICE_UNAVAILABLE") from error
+        except asyncio.CancelledError:
+            await self._lose()  # nobody knows whether the statement was run
+            raise
 
     async def close(self) -> None:
         """Close the connection for good; its locks are free then."""
