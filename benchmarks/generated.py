@@ -37,7 +37,8 @@ class Language:
     def __init__(self, seed: int = 7) -> None:
         self.random = np.random.default_rng(seed)
         starts, vowels, ends = "b c d f g h k l m n p r s t v w st tr pl", "a e i o u ea ou", "n r s t l m nd x"
-        syllables = [a + b + c for a in starts.split() for b in vowels.split() for c in ["", *ends.split()]]
+        parts = starts.split(), vowels.split(), ["", *ends.split()]
+        syllables = np.array([a + b + c for a in parts[0] for b in parts[1] for c in parts[2]])
         made = ("".join(self.random.choice(syllables, size)) for size in self.random.integers(1, 4, 4 * _VOCABULARY))
         self._words = np.array(list(dict.fromkeys([*sorted(STOP_WORDS), *made]))[:_VOCABULARY])
         weights = 1.0 / np.arange(10, len(self._words) + 10)

@@ -5,6 +5,13 @@ the topic's text. Topics are numbered along a direction in the vectors' space, s
 of it: what is nearest to most queries is then out of scope, which is the hard case for a graph.
 """
 
+import asyncio
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
 import numpy as np
 import psycopg
 from generated import CHUNKS_A_DOCUMENT, WORDS_A_CHUNK, Language, batches, indexed, new_document, noisy
@@ -13,14 +20,14 @@ from mcp_knowledge.adapters.postgres.connection import PostgresDatabase
 from mcp_knowledge.adapters.postgres.vector_graph import drop_graph, make_graph
 from mcp_knowledge.adapters.rows.jobs import SqlJobQueue
 from mcp_knowledge.adapters.rows.store import SqlStore
-from mcp_knowledge.domain.documents import Metadata
 from mcp_knowledge.ports import Embedder, Vector
 
 TOPICS = 1_000
 SHARES = (0.1, 0.01, 0.001)
 _TOPIC_WORDS = 48
 _SENTENCE_WORDS = 12
-_DOCUMENTS_AT_ONCE = 50
+_DOCUMENTS_AT_ONCE = 60
+_WRITERS = 3
 
 
 class Topics:
@@ -66,30 +73,53 @@ def filters_of(share: float, kind: str) -> dict[str, object]:
     return {kind: {"lte": round(share * 1000) - 1}}
 
 
-async def fill(database: PostgresDatabase, embedder: Embedder, chunks: int) -> None:
-    """Write documents with `chunks` chunks in all into an empty database, without the graph over their vectors."""
+async def fill(dsn: str, embedder: Embedder, chunks: int) -> None:
+    """Write documents with `chunks` chunks in all into a migrated, empty database, as ingestion does, but with the
+    large indexes made afterwards.
+    """
+    bulk = psycopg.conninfo.make_conninfo(dsn, options="-c synchronous_commit=off")
+    database = PostgresDatabase(bulk, embedder.dimensions)
+    await database.open()
+    try:
+        await database.write(drop_graph)
+        with _without_full_text_index(dsn):
+            await _write(database, embedder, chunks)
+        start = time.perf_counter()
+        await database.write(lambda connection: make_graph(connection, embedder.dimensions))
+        print(
+            f"{chunks:,} chunks: the graph was made in {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True
+        )
+    finally:
+        await database.close()
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("VACUUM ANALYZE")
+
+
+async def _write(database: PostgresDatabase, embedder: Embedder, chunks: int) -> None:
     store, queue, language = SqlStore(database), SqlJobQueue(database), Language()
     topics = Topics(language)
     centres, random = await topics.vectors(embedder), language.random
-    await database.write(drop_graph)
     for batch in batches(chunks // CHUNKS_A_DOCUMENT, _DOCUMENTS_AT_ONCE):
-        chosen = {}
+        topic_of = {}
         for number in batch:
             topic = int(random.integers(0, TOPICS))
-            metadata: Metadata = {"random": int(random.integers(0, 1000)), "topic": topic}
-            document = new_document(number, metadata)
-            chosen[document.id] = topic
+            document = new_document(number, {"random": int(random.integers(0, 1000)), "topic": topic})
+            topic_of[document.id] = topic
             await store.create_document(document)
         items = []
         for job in await queue.claim("benchmark", len(batch), 600_000):
-            topic = chosen[job.document_id]
+            topic = topic_of[job.document_id]
             vectors = noisy(np.repeat(centres[topic : topic + 1], CHUNKS_A_DOCUMENT, axis=0), random)
             items.append(indexed(job, [topics.passage(topic) for _ in vectors], vectors))
-        await store.index_revisions(items, embedder.fingerprint)
+        parts = (items[start::_WRITERS] for start in range(_WRITERS))
+        await asyncio.gather(*(store.index_revisions(part, embedder.fingerprint) for part in parts))
 
 
-async def finish(database: PostgresDatabase, dimensions: int) -> None:
-    """Make the graph, and let the planner know the tables."""
-    await database.write(lambda connection: make_graph(connection, dimensions))
-    with psycopg.connect(database.dsn, autocommit=True) as connection:
-        connection.execute("VACUUM ANALYZE")
+@contextmanager
+def _without_full_text_index(dsn: str) -> Iterator[None]:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        found: Any = connection.execute("SELECT indexdef FROM pg_indexes WHERE indexname = 'chunk_terms_terms'")
+        (definition,) = found.fetchone()
+        connection.execute("DROP INDEX chunk_terms_terms")
+        yield
+        connection.execute(definition)

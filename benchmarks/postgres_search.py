@@ -23,7 +23,7 @@ from typing import Any
 
 import psycopg
 from generated import CHUNKS_A_DOCUMENT, Language
-from postgres_corpus import SHARES, Topics, fill, filters_of, finish
+from postgres_corpus import SHARES, Topics, fill, filters_of
 
 from mcp_knowledge.adapters.minilm import MiniLmEmbedder
 from mcp_knowledge.adapters.postgres.connection import PostgresDatabase
@@ -76,13 +76,7 @@ async def opened(dsn: str, chunks: int, settings: Settings) -> AsyncIterator[Cor
         count = _figure(dsn, "SELECT coalesce(sum(chunk_count), 0) FROM documents WHERE searchable = 1")
         if count != chunks // CHUNKS_A_DOCUMENT * CHUNKS_A_DOCUMENT:
             assert count == 0, f"the database holds {count} chunks: give an empty one, or --chunks {count}"
-            start = time.perf_counter()
-            await fill(database, embedder, chunks)
-            filled = time.perf_counter()
-            await finish(database, dimensions)
-            print(
-                f"written in {filled - start:.0f} s; graph and VACUUM {time.perf_counter() - filled:.0f} s", flush=True
-            )
+            await fill(dsn, embedder, chunks)
         topics = Topics(Language())
         store, lexical = SqlStore(database), PostgresLexicalIndex(database)
         vectors = PostgresVectorIndex(database, dimensions, lambda: embedder.fingerprint)
