@@ -188,7 +188,7 @@ def run_both(tmp_path: Path, postgres_dsn: str) -> Iterator[Callable[..., object
 def test_random_writes_and_queries_give_the_same_chunks_order_and_scores(
     run_both: Callable[..., object], row_limits: None
 ) -> None:
-    @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
     @given(st.lists(STEP, min_size=1, max_size=9), st.lists(QUERY, min_size=1, max_size=6), st.integers(1, 12), SCOPE)
     def agree(steps: list[Step], queries: list[str], limit: int, scope: Scope) -> None:
         async def compare(file: SqliteDatabase, server: PostgresDatabase) -> None:
