@@ -1,6 +1,8 @@
 """Several processes on one PostgreSQL: what each of them does, and what they tell each other."""
 
 import json
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -18,6 +20,7 @@ from rest_kit import API, assert_error
 
 LISTENERS = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE '%listener'"
 TEXT = b"# Otters\n\nOtters hold hands while they sleep, so that the current does not part them.\n"
+PARSER_MODULES = {"mcp_knowledge.adapters.parsers.sniffing", "olefile", "pypdfium2"}
 PARSER_LIBRARIES = ("pypdfium2", "liteparse", "anydoc", "lxml", "selectolax")
 
 
@@ -168,6 +171,34 @@ def test_a_process_that_answers_reads_no_files_itself(api: Server, worker: Serve
     assert [name for name in PARSER_LIBRARIES if name in libraries] == []
     assert "onnxruntime" in libraries
     assert _children(worker.process.pid) != []
+
+
+@pytest.mark.parametrize(
+    ("role", "unneeded"),
+    [
+        ("api", {"mcp_knowledge.adapters.sqlite.connection", "apsw", *PARSER_MODULES}),
+        ("worker", {"mcp_knowledge.interfaces.web.pages", "mcp_knowledge.interfaces.mcp.http", "mcp", *PARSER_MODULES}),
+    ],
+)
+def test_a_process_loads_nothing_that_its_role_does_not_need(
+    fleet: Fleet, tmp_path: Path, role: str, unneeded: set[str]
+) -> None:
+    code = f"""
+import asyncio, sys
+from mcp_knowledge.app import create_app
+from mcp_knowledge.settings import load_settings
+settings = load_settings(
+    role={role!r}, database_driver="postgres", database_url={fleet.dsn!r}, data_dir={str(tmp_path)!r}
+)
+app = create_app(settings)
+async def run():
+    async with app.router.lifespan_context(app):
+        assert (await app.state.services.status.ready())[0]
+asyncio.run(run())
+print(*sorted(set(sys.modules) & set({sorted(unneeded)!r})))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, ""), done.stderr
 
 
 def _children(pid: int) -> list[int]:

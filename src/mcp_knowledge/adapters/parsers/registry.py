@@ -145,3 +145,11 @@ def accepted_extensions() -> frozenset[str]:
 def mime_type_of(extension: str) -> str:
     """The media type that files of this extension have. Raises DOCUMENT_UNSUPPORTED_FORMAT."""
     return REGISTRY.for_extension(extension).mime_type(extension.lower().removeprefix("."))
+
+
+def load_registry(reference: str) -> Registry:
+    """The registry that `module:attribute` names."""
+    module, _, attribute = reference.partition(":")
+    registry = getattr(import_module(module), attribute)
+    assert isinstance(registry, Registry)
+    return registry

@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from mcp_knowledge.adapters.parsers import framing
+from mcp_knowledge.adapters.parsers.faults import fault_of
+from mcp_knowledge.adapters.parsers.registry import load_registry
 from mcp_knowledge.adapters.parsers.source import Limits
-from mcp_knowledge.adapters.parsers.worker import fault_of, load_registry
 from mcp_knowledge.domain.blocks import Block, NormalizedDocument, block_from_json
 from mcp_knowledge.errors import ERROR_CODES, KnowledgeError
 from mcp_knowledge.ports import ParsedFile

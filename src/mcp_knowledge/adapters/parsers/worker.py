@@ -9,16 +9,15 @@ import gc
 import json
 import os
 import sys
-import traceback
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from mcp_knowledge.adapters.parsers import framing
 from mcp_knowledge.adapters.parsers.confinement import confine
+from mcp_knowledge.adapters.parsers.faults import fault_of
 from mcp_knowledge.adapters.parsers.finishing import finish
-from mcp_knowledge.adapters.parsers.registry import Registry
+from mcp_knowledge.adapters.parsers.registry import Registry, load_registry
 from mcp_knowledge.adapters.parsers.sniffing import detect
 from mcp_knowledge.adapters.parsers.source import Limits, Source
 from mcp_knowledge.domain.blocks import Block, block_to_json
@@ -27,7 +26,6 @@ from mcp_knowledge.errors import KnowledgeError
 if sys.platform != "win32":
     import resource
 
-_OURS = "mcp_knowledge."
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _MAX_OPEN_FILES = 64
 _YOUNG_OBJECTS = 200_000  # between collections; with Python's 700 a tree of two million elements takes a third longer
@@ -53,14 +51,6 @@ def main() -> None:
             _send(answers, message)
 
 
-def load_registry(reference: str) -> Registry:
-    """The registry that `module:attribute` names."""
-    module, _, attribute = reference.partition(":")
-    registry = getattr(import_module(module), attribute)
-    assert isinstance(registry, Registry)
-    return registry
-
-
 def _send(answers: BinaryIO, message: dict[str, Any]) -> None:
     answers.write(framing.encode(message))
     answers.flush()
@@ -77,18 +67,6 @@ def _answer(request: dict[str, Any], registry: Registry, limits: Limits) -> Iter
         yield {"error": "INGESTION_FAILED", "fault": fault_of(error)}
     except BaseException as error:  # a panic of a Rust library is no Exception
         yield {"error": "DOCUMENT_MALFORMED", "fault": fault_of(error)}
-
-
-def fault_of(error: BaseException) -> str:
-    """The kind of a fault and the innermost line of ours that it came from: enough to report it, and nothing of its
-    message, which may quote the file.
-    """
-    place = "unknown"
-    for frame, line in traceback.walk_tb(error.__traceback__):
-        module = frame.f_globals.get("__name__", "")
-        if module.startswith(_OURS):
-            place = f"{module}:{line}"
-    return f"{type(error).__name__} at {place}"
 
 
 def _parsed(request: dict[str, Any], registry: Registry, limits: Limits) -> Iterator[dict[str, Any]]:

@@ -27,6 +27,7 @@ async def health(request: Request) -> Response:
     "Can requests be served in full?",
     Answer(200, "Every part works.", schemas.Ready),
     Answer(503, "Some part does not.", schemas.Ready),
+    description="Of this process: `worker` is true where one runs, and where the role has none.",
 )
 async def ready(request: Request) -> Response:
     """Which parts work."""
