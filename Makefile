@@ -1,13 +1,17 @@
 # make serve  - make the environment, install, migrate and serve at http://127.0.0.1:3000
+# make serve-postgres - the same with a PostgreSQL of its own, nothing to install: to try what a team would run
 # make test   - make the environment, install what tests need and run them all
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: serve test test-fast lint lock docs screenshots install install-test clean
+.PHONY: serve serve-postgres test test-fast lint lock docs screenshots install install-test clean
 
 serve: $(VENV)/.runtime
 	$(BIN)/mcp-knowledge serve
+
+serve-postgres: $(VENV)/.test
+	PYTHONPATH=tests $(BIN)/python scripts/serve_postgres.py
 
 install: $(VENV)/.runtime
 install-test: $(VENV)/.test
