@@ -47,7 +47,7 @@ class Compared:
 
 
 class RowTransfer:
-    """A copy of all rows. Every step can be broken off at any moment: `begin` finds where it was.
+    """A copy of all rows. Every step can be broken off at any moment: `look` finds where it was.
 
     Args:
         source: is only read.
@@ -60,11 +60,8 @@ class RowTransfer:
         self._state = State({})
         self._columns: dict[str, list[str]] = {}
 
-    async def begin(self, *, same_storage: bool = False) -> Beginning:
-        """Look at both sides, and begin or go on. Where the source has changed since, everything begins anew.
-
-        Args:
-            same_storage: both keep their originals in one place, so that both must have the same secret.
+    async def look(self) -> Beginning:
+        """Look at both sides. Where the source has changed since an interruption, everything begins anew.
 
         Raises:
             StartupError: the target holds something else, or the two are of different versions.
@@ -79,9 +76,27 @@ class RowTransfer:
         if found is None and (held := await self._target.database.read(_held)):
             raise StartupError(f"The target already holds a corpus ({held}). Nothing was changed. Use a new database.")
         self._state = State(now)
-        secret = (await self._source.database.read(_meta)).get(SECRET)
-        await self._target.database.write(partial(self._start, secret=secret, replace_secret=same_storage))
         return "new" if found is None else "restarted"
+
+    async def share_secret(self, *, same_storage: bool) -> None:
+        """Give the target the source's secret, so that cursors and sessions hold.
+
+        Args:
+            same_storage: both keep their originals in one place, which is marked with the secret. Otherwise a secret
+                that the target has already stays: its own storage may be marked with it.
+        """
+        secret = (await self._source.database.read(_meta)).get(SECRET)
+
+        def write(connection: Connection) -> None:
+            if same_storage or meta_value(connection, SECRET) is None:
+                set_meta(connection, SECRET, secret)
+
+        if secret is not None:
+            await self._target.database.write(write)
+
+    async def begin(self) -> None:
+        """Empty what a copy that begins anew has left, and note that it has begun."""
+        await self._target.database.write(self._start)
 
     @property
     def rows(self) -> int:
@@ -142,7 +157,7 @@ class RowTransfer:
         return await self._describe() == self._state.source
 
     async def reject(self) -> None:
-        """Let the next `begin` start anew."""
+        """Let the next copy begin anew."""
         await self._step(State({}), lambda connection: None)
 
     async def finish(self) -> None:
@@ -170,10 +185,7 @@ class RowTransfer:
 
         return await self._source.database.read(read)
 
-    def _start(self, connection: Connection, secret: str | None, replace_secret: bool) -> None:
-        # A storage may be marked with the target's secret already.
-        if secret is not None and (replace_secret or meta_value(connection, SECRET) is None):
-            set_meta(connection, SECRET, secret)
+    def _start(self, connection: Connection) -> None:
         connection.dialect.clear_texts(connection)
         for table in reversed(TABLES):
             connection.execute(f"DELETE FROM {table.name}")

@@ -125,7 +125,8 @@ async def move(source: Settings, target: Settings, *, quiet: bool) -> MoveReport
         into = await closing.enter_async_context(_opened(target))
         in_place = _storage(source) == _storage(target)
         rows = RowTransfer(End(from_.database, _side(source)), End(into.database, _side(target)))
-        beginning = await rows.begin(same_storage=in_place)
+        beginning = await rows.look()
+        await rows.share_secret(same_storage=in_place)
         bar = closing.enter_context(progress_bar(quiet))
         held = await rows.held_keys()
         originals = OriginalsMove(
@@ -135,6 +136,8 @@ async def move(source: Settings, target: Settings, *, quiet: bool) -> MoveReport
         )
         if beginning == "new":
             await originals.refuse_others(held)
+        if beginning != "resumed":
+            await rows.begin()
         await rows.copy(_task(bar, "Rows", rows.rows))
         await rows.index(_task(bar, "Full text and vectors", rows.chunks))
         await rows.originals(lambda page: originals.take([Original(key, sha256.hex()) for key, sha256 in page]))
