@@ -10,6 +10,8 @@ from outage_kit import BrittleDatabase
 from zip_files import zip_of
 
 from mcp_knowledge.adapters.rows.archives import SqlArchiveStore
+from mcp_knowledge.adapters.sqlite import connection
+from mcp_knowledge.app import open_services
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.services import folders
 from mcp_knowledge.services.archives import Archives
@@ -126,11 +128,10 @@ async def test_an_answer_does_not_fail_because_an_original_cannot_be_removed_now
 async def test_a_scan_of_the_folder_begins_again_after_an_outage_and_doubles_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mcp_knowledge import app  # the real composition, over a database that fails
-
     opened: list[BrittleDatabase] = []
 
     def brittle(path: Path, driver: object) -> BrittleDatabase:
+        """What the real composition works with."""
         opened.append(BrittleDatabase(path))
         return opened[0]
 
@@ -138,10 +139,10 @@ async def test_a_scan_of_the_folder_begins_again_after_an_outage_and_doubles_not
     folder.mkdir()
     for number in range(5):
         (folder / f"{number}.txt").write_text(f"Text number {number}.")
-    monkeypatch.setattr(app, "Database", brittle)
+    monkeypatch.setattr(connection, "Database", brittle)
     monkeypatch.setattr(folders, "_AGAIN_S", 0.01)
     settings = load_settings(data_dir=tmp_path / "data", ingest_data_dir=folder)
-    async with app.open_services(settings) as services:
+    async with open_services(settings) as services:
         (database,) = opened
         add, losses = services.folders._folder.add_document, [3, 1]
 
