@@ -27,6 +27,12 @@ async def services(tmp_path: Path) -> AsyncIterator[Services]:
         yield opened
 
 
+async def kept_as(services: Services, extension: str, upload: StoredUpload, filing: Filing) -> str:
+    if extension == "zip":
+        return (await services.archives.keep(upload, filing)).blob_key
+    return (await services.library.keep(upload, filing)).blob_key
+
+
 async def test_the_key_of_an_upload_holds_nothing_of_its_name(services: Services) -> None:
     loop = asyncio.get_running_loop()
 
@@ -36,10 +42,9 @@ async def test_the_key_of_an_upload_holds_nothing_of_its_name(services: Services
         path = services.library.upload_dir() / "upload"
         path.write_bytes(b"x")
         upload = StoredUpload(path, f"{name}.{extension}", 1, digest.hex())
-        door = services.archives if extension == "zip" else services.library
-        kept = door.keep(upload, Filing(source_path=source, source_url=source, metadata={"name": name}))
+        filing = Filing(source_path=source, source_url=source, metadata={"name": name})
         try:
-            key = asyncio.run_coroutine_threadsafe(kept, loop).result(30).blob_key
+            key = asyncio.run_coroutine_threadsafe(kept_as(services, extension, upload, filing), loop).result(30)
         except KnowledgeError as error:
             assert error.code == "DOCUMENT_UNSUPPORTED_FORMAT"  # a name that is safe may have lost its extension
         else:
