@@ -9,7 +9,9 @@ import asyncio
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
@@ -42,11 +44,8 @@ class Topics:
         self._words = [language.words(_TOPIC_WORDS) for _ in range(TOPICS)]
 
     async def vectors(self, embedder: Embedder) -> Vector:
-        """float32 [TOPICS, dimensions]; the texts are put into the order of these rows."""
-        found = await embedder.embed_passages([" ".join(words) for words in self._words])
-        order = np.argsort(found @ found[0])
-        self._words = [self._words[index] for index in order]
-        return np.asarray(found[order], np.float32)
+        """float32 [TOPICS, dimensions], in the order of the texts."""
+        return await embedder.embed_passages([" ".join(words) for words in self._words])
 
     def passage(self, topic: int) -> str:
         """Running text with a sentence of the topic's."""
@@ -77,13 +76,20 @@ async def fill(dsn: str, embedder: Embedder, chunks: int) -> None:
     """Write documents with `chunks` chunks in all into a migrated, empty database, as ingestion does, but with the
     large indexes made afterwards.
     """
+    centres = await Topics(Language()).vectors(embedder)
     bulk = psycopg.conninfo.make_conninfo(dsn, options="-c synchronous_commit=off")
-    database = PostgresDatabase(bulk, embedder.dimensions)
+    database = PostgresDatabase(dsn, embedder.dimensions)
     await database.open()
     try:
         await database.write(drop_graph)
-        with _without_full_text_index(dsn):
-            await _write(database, embedder, chunks)
+        with _without_full_text_index(dsn), ProcessPoolExecutor(_WRITERS, get_context("spawn")) as pool:
+            total = chunks // CHUNKS_A_DOCUMENT
+            parts = [
+                pool.submit(_write_part, bulk, centres, embedder.fingerprint, part)
+                for part in batches(total, -(-total // _WRITERS))
+            ]
+            for part in parts:
+                await asyncio.wrap_future(part)
         start = time.perf_counter()
         await database.write(lambda connection: make_graph(connection, embedder.dimensions))
         print(
@@ -95,24 +101,46 @@ async def fill(dsn: str, embedder: Embedder, chunks: int) -> None:
         connection.execute("VACUUM ANALYZE")
 
 
-async def _write(database: PostgresDatabase, embedder: Embedder, chunks: int) -> None:
-    store, queue, language = SqlStore(database), SqlJobQueue(database), Language()
+def _write_part(dsn: str, centres: Vector, fingerprint: str, numbers: range) -> None:
+    """Write the documents of these numbers; a process of its own, since most of the time goes to Python."""
+    asyncio.run(_write(dsn, centres, fingerprint, numbers))
+
+
+async def _write(dsn: str, centres: Vector, fingerprint: str, numbers: range) -> None:
+    language = Language()
     topics = Topics(language)
-    centres, random = await topics.vectors(embedder), language.random
-    for batch in batches(chunks // CHUNKS_A_DOCUMENT, _DOCUMENTS_AT_ONCE):
-        topic_of = {}
-        for number in batch:
-            topic = int(random.integers(0, TOPICS))
-            document = new_document(number, {"random": int(random.integers(0, 1000)), "topic": topic})
-            topic_of[document.id] = topic
-            await store.create_document(document)
+    language.random = np.random.default_rng(numbers.start)
+    by_region = np.argsort(centres @ centres[0])
+    database = PostgresDatabase(dsn, centres.shape[1], readers=1, writers=1)
+    await database.open()
+    store, queue = SqlStore(database), SqlJobQueue(database)
+
+    async def index_some() -> bool:
+        """The jobs may be another process's: each leaves it as many."""
+        jobs = await queue.claim(f"benchmark {numbers.start}", _DOCUMENTS_AT_ONCE, 600_000)
         items = []
-        for job in await queue.claim("benchmark", len(batch), 600_000):
-            topic = topic_of[job.document_id]
-            vectors = noisy(np.repeat(centres[topic : topic + 1], CHUNKS_A_DOCUMENT, axis=0), random)
+        for job in jobs:
+            topic = int(by_region[_metadata(int(job.filename.removesuffix(".txt")))["topic"]])
+            vectors = noisy(np.repeat(centres[topic : topic + 1], CHUNKS_A_DOCUMENT, axis=0), language.random)
             items.append(indexed(job, [topics.passage(topic) for _ in vectors], vectors))
-        parts = (items[start::_WRITERS] for start in range(_WRITERS))
-        await asyncio.gather(*(store.index_revisions(part, embedder.fingerprint) for part in parts))
+        await store.index_revisions(items, fingerprint)
+        return bool(jobs)
+
+    try:
+        for batch in batches(len(numbers), _DOCUMENTS_AT_ONCE):
+            for number in numbers[batch.start : batch.stop]:
+                await store.create_document(new_document(number, _metadata(number)))
+            await index_some()
+        while await index_some():
+            pass
+    finally:
+        await database.close()
+
+
+def _metadata(number: int) -> dict[str, int]:
+    """Always the same for a document; `topic` is a region, not yet the number of a text."""
+    random, topic = np.random.default_rng(number).integers(0, 1000, 2)
+    return {"random": int(random), "topic": int(topic)}
 
 
 @contextmanager
