@@ -114,6 +114,10 @@ async def test_a_database_that_does_not_answer_is_said_to_be_unavailable() -> No
     await locks.close()
 
 
+def _files(folder: Path) -> list[Path]:
+    return [*folder.iterdir()]
+
+
 async def test_the_files_of_killed_processes_do_not_pile_up(tmp_path: Path) -> None:
     for number in range(5):
         killed = FileLocks(tmp_path)
@@ -121,5 +125,5 @@ async def test_the_files_of_killed_processes_do_not_pile_up(tmp_path: Path) -> N
         killed._kept[f"worker/{number}"].close()  # as the end of the process does
     living = FileLocks(tmp_path)
     await living.keep("worker/living")
-    assert len(list(tmp_path.iterdir())) == 1
+    assert len(_files(tmp_path)) == 1
     assert await FileLocks(tmp_path).anybody_holds("worker")

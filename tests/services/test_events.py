@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -69,28 +71,16 @@ class Shelf:
         return ReferenceReader(self.get, self.none, self.none, self.scan)  # type: ignore[arg-type]  # of nothing
 
 
+@dataclass(frozen=True)
+class Titled:
+    """As much of a document as events look at."""
+
+    id: str
+    title: str
+
+
 def document(document_id: str, title: str = "A title") -> Document:
-    return Document(
-        id=document_id,
-        collection_id=None,
-        current_revision_id=None,
-        revision=1,
-        title=title,
-        original_filename="a.txt",
-        mime_type="text/plain",
-        extension="txt",
-        size_bytes=1,
-        sha256="0" * 64,
-        status="ready",
-        metadata={},
-        source_path=None,
-        source_url=None,
-        chunk_count=0,
-        latest_error=None,
-        progress=None,
-        created_at_ms=0,
-        updated_at_ms=0,
-    )
+    return cast(Document, Titled(document_id, title))
 
 
 class Reader:
