@@ -23,7 +23,7 @@ from mcp_knowledge.settings import MIB
 log = logging.getLogger(__name__)
 
 # A file larger than one part goes up in several (S3 wants 5 MiB or more each, and 10,000 or fewer), two at a time, and
-# of eight files at once. With one more of each file being read, that is 192 MiB of memory at most.
+# of eight files at once. With one more of each file being read, that is some 200 MiB of memory at most.
 PART_BYTES = 8 * MIB
 _MAX_PARTS = 10_000
 _PARTS_AT_ONCE = 2
