@@ -178,12 +178,13 @@ def test_missing_and_damaged_originals_of_the_source_are_named_and_stop_nothing(
     missing, damaged = sorted(files_in(source / "documents"))[:2]
     (source / "documents" / missing).unlink()
     (source / "documents" / damaged).write_bytes(b"something else")
-    target = str(tmp_path / "elsewhere")
-    report = run_json(source, "migrate-to", "postgres", "--database-url", postgres_dsn, "--storage-path", target)
+    target = tmp_path / "new"
+    serving = {"DATABASE_DRIVER": "postgres", "DATABASE_URL": postgres_dsn, "DATA_DIR": str(target)}
+    report = run_json(source, "migrate-to", "postgres", **serving)
     assert report["ok"]
     assert report["originals"]["missingInSource"] == [missing]
     assert report["originals"]["damagedInSource"] == [damaged]
-    assert files_in(Path(target)) == files_in(source / "documents")
+    assert files_in(target / "documents") == files_in(source / "documents")
 
 
 def test_what_is_in_use_or_not_empty_or_not_there_is_refused(source: Path, tmp_path: Path, postgres_dsn: str) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from mcp_knowledge.interfaces.cli import output
 from mcp_knowledge.interfaces.cli.context import AsJson, settings_of
-from mcp_knowledge.settings import Settings, SettingsError
+from mcp_knowledge.settings import Settings, SettingsError, load_settings
 
 # A database in a file, whatever the environment says.
 _EMBEDDED: dict[str, Any] = {
@@ -60,8 +60,8 @@ def migrate_to(
     """Move the whole corpus to PostgreSQL, or back to one file, without parsing or embedding anything again.
 
     The settings in force are those of the source, and the options those of the target. With DATABASE_DRIVER=postgres
-    already set, 'migrate-to postgres' takes the settings for the target's and moves the database of DATA_DIR: the
-    same environment then serves it.
+    already set, 'migrate-to postgres' takes the settings for the target's and moves the database of --data-dir (or
+    DATA_DIR): the same environment then serves it.
 
     The target must be new. Everything is copied as it is, compared row by row and file by file, and reported; the
     source is never changed. What is interrupted goes on when the command is run again. Stop servers and workers
@@ -94,7 +94,8 @@ def migrate_to(
 def _to_postgres(context: typer.Context, options: dict[str, Any]) -> tuple[Settings, Settings]:
     current = settings_of(context)
     if current.database_driver == "postgres":
-        return settings_of(context, **_EMBEDDED), settings_of(context, **options)
+        given = {name: value for name, value in options.items() if value is not None}
+        return settings_of(context, **_EMBEDDED), load_settings(**given)  # --data-dir is the source's alone
     if options["database_url"] is None:
         raise SettingsError(["DATABASE_URL: name the PostgreSQL database to move to with --database-url"])
     return current, settings_of(context, **options, database_driver="postgres")
