@@ -18,7 +18,7 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -132,18 +132,22 @@ class Watch:
 
 
 @contextmanager
-def server(data_dir: Path) -> Iterator[tuple[int, str, int]]:
-    """A server on a data folder: its process id, host and port."""
+def server(data_dir: Path, settings: Mapping[str, str] | None = None) -> Iterator[tuple[int, str, int]]:
+    """A server on a data folder: its process id, host and port.
+
+    Args:
+        settings: environment variables, beside the present ones.
+    """
     command = [sys.executable, "-m", "mcp_knowledge", "--data-dir", str(data_dir), "serve", "--port", "0"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    variables = {**os.environ, **(settings or {})}
+    process = subprocess.Popen(command, env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         deadline = time.monotonic() + _START_S
-        note = data_dir / "server.json"
-        while not (note.exists() and json.loads(note.read_text())["pid"] == process.pid):
+        while not (notes := list(data_dir.glob("server*.json"))):
             if process.poll() is not None or time.monotonic() > deadline:
                 raise SystemExit("the server did not start")
             time.sleep(0.02)
-        host, port = json.loads(note.read_text())["url"].removeprefix("http://").rsplit(":", 1)
+        host, port = json.loads(notes[0].read_text())["url"].removeprefix("http://").rsplit(":", 1)
         yield process.pid, host, int(port)
     finally:
         process.terminate()
@@ -179,9 +183,11 @@ def ready_count(connection: http.client.HTTPConnection) -> int:
     return int(documents.get("ready", 0))
 
 
-def over_http(texts: list[str], data_dir: Path) -> tuple[float, float, Usage]:
+def over_http(
+    texts: list[str], data_dir: Path, settings: Mapping[str, str] | None = None
+) -> tuple[float, float, Usage]:
     """Upload one after another: seconds until the last answer, until all are ready, and what it took."""
-    with server(data_dir) as (pid, host, port):
+    with server(data_dir, settings) as (pid, host, port):
         connection = http.client.HTTPConnection(host, port)
         call(connection, "GET", "/ready")  # loads the model, as the first search would
         watch = Watch(pid)
