@@ -68,6 +68,12 @@ class Settings(BaseSettings):
         description="Database address; empty means `file:<DATA_DIR>/app.db`. For PostgreSQL "
         "`postgresql://user:password@host:5432/database`.",
     )
+    database_pool_size: int = Field(
+        12,
+        ge=3,
+        le=1000,
+        description="Most connections of one process to PostgreSQL, beside two for locks and messages.",
+    )
     storage_driver: Literal["local", "s3"] = Field(
         "local", description="Where originals are kept: `local`, in a folder; `s3`, in a bucket."
     )

@@ -247,6 +247,13 @@ def test_a_process_with_an_older_schema_goes_on_and_a_new_one_of_its_version_doe
         fleet.rows("DELETE FROM mcp_knowledge_migrations WHERE name = 'newer' RETURNING 1")
 
 
+def test_a_server_that_lacks_what_it_needs_does_not_start(tmp_path: Path) -> None:
+    done = run(tmp_path / "data", "serve", APP_PROFILE="server", DATABASE_URL="postgresql://app:hush-hush@h/d")
+    assert done.returncode == 2 and "hush-hush" not in done.stderr + done.stdout
+    assert [name in done.stderr for name in ("DASHBOARD_PASSPHRASE", "DOCUMENT_CURSOR_SECRET")] == [True, True]
+    assert not (tmp_path / "data").exists()
+
+
 @pytest.mark.slow
 def test_the_work_of_a_killed_worker_goes_on_at_another_one_long_before_its_lease_ends(
     fleet: Fleet, api: Server, worker: Server

@@ -65,7 +65,9 @@ async def _open_server(settings: Settings, fingerprint: Callable[[], str]) -> As
     from mcp_knowledge.adapters.postgres.session import Session
     from mcp_knowledge.adapters.postgres.vectors import PostgresVectorIndex
 
-    database = PostgresDatabase(settings.database_url, settings.embedding_dimensions)
+    writers = settings.database_pool_size // 3
+    readers = settings.database_pool_size - writers
+    database = PostgresDatabase(settings.database_url, settings.embedding_dimensions, readers, writers)
     await database.open()
     session = Session(settings.database_url)
     broadcast, locks = PostgresBroadcast(settings.database_url, session), PostgresLocks(session)

@@ -86,6 +86,8 @@ class PostgresBroadcast:
             except LOST as error:
                 level = logging.DEBUG if failures else logging.WARNING
                 log.log(level, "What other processes say is missed until the database answers again: %s", error)
+            except Exception:
+                log.exception("Listening to other processes met a failure and begins anew")
             missed = True
             await asyncio.sleep(_PAUSES_S[min(failures, len(_PAUSES_S) - 1)])
             failures += 1

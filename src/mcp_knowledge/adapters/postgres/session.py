@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 _ANSWER_S = 10.0
 _UNDO_S = 2.0  # of the 10 seconds that a shutdown may take
-LOST = (psycopg.OperationalError, psycopg.InterfaceError, TimeoutError, OSError)
+LOST = (psycopg.Error, TimeoutError, OSError)  # what a connection outside the pool is given up for
 # A server notices within half a minute that this process's machine is gone, and gives its locks to others.
 _SETTINGS = """
     SET idle_session_timeout = 0; SET statement_timeout = 0;

@@ -12,6 +12,8 @@ from mcp_knowledge.errors import KnowledgeError, StartupError
 from mcp_knowledge.interfaces.serving import bind, find_server
 from mcp_knowledge.settings import MIB, Settings
 
+_FILE_STEP = "If the file is damaged, restore a backup or move it away and ingest again."
+_DATABASE_STEPS = {"postgres": "Check DATABASE_URL, and whether the server runs and lets this machine in."}
 _LOW_DISK_BYTES = 512 * MIB
 
 
@@ -109,9 +111,7 @@ async def _services(settings: Settings, storage_ok: bool) -> list[Check]:
         return "its vectors are this model's"
 
     checks = [
-        await _attempt(
-            "database", database, "If the file is damaged, restore a backup or move it away and ingest again."
-        ),
+        await _attempt("database", database, _DATABASE_STEPS.get(settings.database_driver, _FILE_STEP)),
         await _attempt(
             "model", model, "Install again, or set EMBEDDING_MODEL_PATH to a folder with model.onnx and tokenizer.json."
         ),
