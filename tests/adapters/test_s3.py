@@ -13,8 +13,9 @@ from front_door import wait_until
 from s3_server import SECRET, S3Server
 from tcp_proxy import Fault, TcpProxy
 
-from mcp_knowledge.adapters.s3 import PART_BYTES, S3BlobStore
+from mcp_knowledge.adapters.s3 import S3BlobStore
 from mcp_knowledge.adapters.s3_connection import Bucket, Patience
+from mcp_knowledge.adapters.s3_uploads import PART_BYTES
 from mcp_knowledge.errors import KnowledgeError, StartupError
 
 KEY = "originals/a/rev_1"

@@ -20,8 +20,8 @@ from zip_files import zip_of
 from mcp_knowledge.adapters.backend import open_backend
 from mcp_knowledge.adapters.originals import open_blobs
 from mcp_knowledge.adapters.rows.store import SqlStore
-from mcp_knowledge.adapters.s3 import PART_BYTES
 from mcp_knowledge.adapters.s3_connection import Bucket
+from mcp_knowledge.adapters.s3_uploads import PART_BYTES
 from mcp_knowledge.app import create_app
 from mcp_knowledge.domain.blob_keys import original_key
 from mcp_knowledge.domain.documents import new_id

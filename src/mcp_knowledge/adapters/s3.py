@@ -2,10 +2,9 @@
 
 import asyncio
 import logging
-import math
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
@@ -15,25 +14,15 @@ from obstore.store import S3Store
 
 from mcp_knowledge.adapters.s3_connection import FIRST_PAUSE_S, Bucket, Patience, connect
 from mcp_knowledge.adapters.s3_faults import NO_BUCKET, code_of, is_refusal, sentence_of
+from mcp_knowledge.adapters.s3_uploads import Uploads
 from mcp_knowledge.adapters.upload_folder import UploadFolder
 from mcp_knowledge.domain.blob_keys import ARCHIVES, ORIGINALS, checked_key
 from mcp_knowledge.errors import KnowledgeError, StartupError, storing
-from mcp_knowledge.settings import MIB
 
 log = logging.getLogger(__name__)
 
-# A file larger than one part goes up in several (S3 wants 5 MiB or more each, and 10,000 or fewer), two at a time, and
-# of eight files at once. With one more of each file being read, that is some 200 MiB of memory at most.
-PART_BYTES = 8 * MIB
-_MAX_PARTS = 10_000
-_PARTS_AT_ONCE = 2
-_UPLOADS_AT_ONCE = 8
 _PIECE_BYTES = 256 * 1024
 _KEYS_AT_ONCE = 1000  # what a server lists in one answer
-# S3 dates an object that went up in parts by its beginning. One that takes longer would look like one that no document
-# holds before its document is written.
-_LONGEST_UPLOAD_S = 600.0
-_LAST_UPLOADS_S = 5.0
 _OWN_FOLDER = "mcp-knowledge"
 _OWNER_KEY = f"{_OWN_FOLDER}/owner"
 
@@ -59,8 +48,7 @@ class S3BlobStore:
         self._patience = patience or Patience()
         self._store = connect(bucket, self._patience)
         self._impatient = connect(bucket, self._patience.once())
-        self._turns = asyncio.Semaphore(_UPLOADS_AT_ONCE)
-        self._unwanted: set[asyncio.Future[object]] = set()
+        self._sending = Uploads(self._store, self._patience.retry_s)
 
     async def open(self) -> None:
         """Look whether the bucket can be used, and mark it as this installation's.
@@ -85,10 +73,7 @@ class S3BlobStore:
 
     async def close(self) -> None:
         """Let uploads end that nobody waits for any more, so that no part of them stays behind."""
-        if self._unwanted:
-            _, late = await asyncio.wait(self._unwanted, timeout=_LAST_UPLOADS_S)
-            for upload in late:
-                upload.cancel()
+        await self._sending.close()
 
     async def put_file(self, key: str, path: Path) -> None:
         """Take over a finished temporary file. When this returns the server has all of it.
@@ -97,15 +82,10 @@ class S3BlobStore:
             KnowledgeError: SERVICE_UNAVAILABLE when the server cannot be reached or refuses.
         """
         checked_key(key)
-        async with self._turn():
-            size_bytes = (await asyncio.to_thread(path.stat)).st_size
-            part_bytes = max(PART_BYTES, math.ceil(size_bytes / _MAX_PARTS))
-            try:
-                await self._finish(
-                    obstore.put_async(self._store, key, path, chunk_size=part_bytes, max_concurrency=_PARTS_AT_ONCE)
-                )
-            except (BaseError, OSError) as error:
-                raise self._unusable(error) from error
+        try:
+            await self._sending.send(key, path)
+        except (BaseError, OSError) as error:
+            raise self._unusable(error) from error
         await asyncio.to_thread(path.unlink, missing_ok=True)
 
     def upload_dir(self) -> Path:
@@ -211,39 +191,6 @@ class S3BlobStore:
                 f"of its own. If that one is gone for good, delete the object {_OWNER_KEY} and start again."
             )
         self._is_owned = True
-
-    @asynccontextmanager
-    async def _turn(self) -> AsyncIterator[None]:
-        """Wait until another upload may begin."""
-        try:
-            async with asyncio.timeout(self._patience.retry_s):
-                await self._turns.acquire()
-        except TimeoutError as error:
-            raise KnowledgeError(
-                "SERVICE_UNAVAILABLE", "Too many files wait to be stored. Try again shortly."
-            ) from error
-        try:
-            yield
-        finally:
-            self._turns.release()
-
-    async def _finish(self, upload: Awaitable[object]) -> None:
-        """Wait for an upload. If the caller does not, it ends all the same: one that is broken off leaves parts in the
-        bucket that nobody sees and everybody pays for. What it stores for nobody is cleaned up as an orphan.
-        """
-        future = asyncio.ensure_future(upload)
-        try:
-            async with asyncio.timeout(_LONGEST_UPLOAD_S):
-                await asyncio.shield(future)
-        except (asyncio.CancelledError, TimeoutError):
-            self._unwanted.add(future)
-            future.add_done_callback(self._forget)
-            raise
-
-    def _forget(self, upload: asyncio.Future[object]) -> None:
-        self._unwanted.discard(upload)
-        if not upload.cancelled():
-            upload.exception()  # asked for, so that asyncio does not complain of it
 
     @contextmanager
     def _answering(self) -> Iterator[None]:
