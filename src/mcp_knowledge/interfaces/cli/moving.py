@@ -26,6 +26,7 @@ from mcp_knowledge.services.presence import Presence
 from mcp_knowledge.settings import MIB, Settings
 
 _RUNNING_JOBS = 1000
+_SHOWN_KEYS = 20
 _BEGINNINGS: dict[Beginning, str] = {
     "new": "",
     "resumed": "Went on where it was interrupted.",
@@ -94,10 +95,8 @@ class MoveReport:
         moved = self.originals
         what = "read and compared where they are" if self.in_place else "copied, read back and compared"
         output.out.print(f"Originals: {moved.files:,} {what}, {moved.size_bytes / MIB:,.1f} MiB.")
-        for key in moved.missing:
-            output.out.print(f"[yellow]missing in the source[/yellow]  {escape(key)}")
-        for key in moved.damaged:
-            output.out.print(f"[yellow]damaged in the source[/yellow]  {escape(key)}")
+        _print_keys("missing in the source", moved.missing)
+        _print_keys("damaged in the source", moved.damaged)
         if note := _BEGINNINGS[self.beginning]:
             output.out.print(note)
         if not self.unchanged:
@@ -108,6 +107,13 @@ class MoveReport:
             output.out.print("[red]The target is not like the source.[/red] Run the command again.")
         else:
             output.out.print(f"Moved and compared in {self.seconds:,.0f} s. The source is as it was.")
+
+
+def _print_keys(what: str, keys: list[str]) -> None:
+    for key in keys[:_SHOWN_KEYS]:
+        output.out.print(f"[yellow]{what}[/yellow]  {escape(key)}")
+    if len(keys) > _SHOWN_KEYS:
+        output.out.print(f"[yellow]{what}[/yellow]  and {len(keys) - _SHOWN_KEYS:,} more: --json lists them all")
 
 
 async def move(source: Settings, target: Settings, *, quiet: bool) -> MoveReport:
