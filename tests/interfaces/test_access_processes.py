@@ -3,8 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator
 
+import httpx2
 import pytest
 from access_kit import PASSPHRASE, House, bearer, house, with_passphrase
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
 from rest_kit import API, assert_error
 
 from mcp_knowledge.settings import Settings, load_settings
@@ -61,6 +64,22 @@ async def test_failed_tries_are_counted_over_both(pair: Pair) -> None:
     for running in pair:
         answer = await running.client.post(f"{API}/session", json={"passphrase": PASSPHRASE})
         assert_error(answer, 429, "TOO_MANY_ATTEMPTS")
+
+
+async def test_an_mcp_client_lists_tools_at_either_with_one_key(pair: Pair) -> None:
+    key = await pair[0].make_key("read")
+    for running in pair:
+        transport = running.client._transport  # no public way to it
+        async with (
+            httpx2.AsyncClient(transport=transport, headers=key) as http,
+            Client(streamable_http_client("http://127.0.0.1/mcp", http_client=http)) as client,
+        ):
+            assert "search_documents" in {tool.name for tool in (await client.list_tools()).tools}
+        async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as http:
+            answer = await http.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+            assert_error(answer, 401, "UNAUTHORIZED")
+            assert answer.headers["www-authenticate"] == "Bearer"
+            assert_error(await http.get("/.well-known/oauth-protected-resource/mcp"), 404, "NOT_FOUND")
 
 
 async def test_a_use_at_one_shows_at_the_other(pair: Pair) -> None:

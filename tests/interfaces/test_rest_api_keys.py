@@ -1,6 +1,8 @@
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -79,6 +81,27 @@ async def test_a_revoked_key_is_dead_at_once(protected: House) -> None:
     assert_error(await protected.client.delete(f"{KEYS}/{made['id']}", headers=admin), 404, "API_KEY_NOT_FOUND")
 
 
+async def test_a_stream_of_events_ends_with_its_key(protected: House) -> None:
+    admin, reader = await protected.make_key("admin"), await protected.make_key("read")
+    app = protected.client._transport.app  # type: ignore[attr-defined]  # httpx2 has no public way to it
+    listed = (await protected.client.get(KEYS, headers=admin)).json()["items"]
+    (key_id,) = [item["id"] for item in listed if item["scopes"] == ["read"]]
+    received: list[bytes] = []
+
+    async def on_message(message: dict[str, Any]) -> None:
+        received.append(message.get("body", b""))
+        if b"retry" in received[-1]:
+            app.state.services.events.publish("document", {"text": "one"})
+        elif b"one" in received[-1]:
+            assert (await protected.client.delete(f"{KEYS}/{key_id}", headers=admin)).status_code == 204
+            app.state.services.events.publish("document", {"text": "two"})
+
+    async with asyncio.timeout(30):
+        await app(head_of("GET", f"{API}/events", reader), never, on_message)
+    text = b"".join(received)
+    assert b"one" in text and b"two" not in text
+
+
 async def test_a_key_may_revoke_itself(protected: House) -> None:
     admin = await protected.make_key("admin")
     (own,) = (await protected.client.get(KEYS, headers=admin)).json()["items"]
@@ -119,21 +142,31 @@ async def test_an_upload_is_refused_before_any_of_its_body_is_read(protected: Ho
 
 async def status_from_head_alone(protected: House, headers: dict[str, str]) -> int:
     """The status of an upload whose body may not be asked for."""
-    sent: list[dict[str, object]] = []
+    sent: list[dict[str, Any]] = []
 
-    async def receive() -> dict[str, object]:
+    async def receive() -> dict[str, Any]:
         raise AssertionError("the body was read")
 
-    async def send(message: dict[str, object]) -> None:
+    async def send(message: dict[str, Any]) -> None:
         sent.append(message)
 
     app = protected.client._transport.app  # type: ignore[attr-defined]  # httpx2 has no public way to it
-    raw = [(b"host", b"127.0.0.1"), *((name.lower().encode(), value.encode()) for name, value in headers.items())]
-    scope = {
-        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST", "scheme": "http",
-        "path": f"{API}/documents", "raw_path": f"{API}/documents".encode(), "query_string": b"", "root_path": "",
-        "headers": [*raw, (b"content-type", b"multipart/form-data; boundary=x")],
+    upload = {**headers, "Content-Type": "multipart/form-data; boundary=x"}
+    await app(head_of("POST", f"{API}/documents", upload), receive, send)
+    return int(sent[0]["status"])
+
+
+def head_of(method: str, path: str, headers: dict[str, str]) -> dict[str, Any]:
+    """A request as a server hands it to the application."""
+    raw = [(name.lower().encode(), value.encode()) for name, value in {"Host": "127.0.0.1", **headers}.items()]
+    return {
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": "http",
+        "path": path, "raw_path": path.encode(), "query_string": b"", "root_path": "", "headers": raw,
         "client": ("127.0.0.1", 5), "server": ("127.0.0.1", 80), "state": {},
     }  # fmt: skip
-    await app(scope, receive, send)
-    return int(str(sent[0]["status"]))
+
+
+async def never() -> dict[str, Any]:
+    """A client that neither sends nor leaves."""
+    await asyncio.Event().wait()
+    return {}

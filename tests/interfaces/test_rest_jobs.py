@@ -119,7 +119,7 @@ async def test_a_quiet_stream_gives_signs_of_life_and_lets_go_when_left() -> Non
         assert await anext(stream) == b"retry: 2000\n\n"
         assert await anext(stream) == b": still here\n\n"
         assert events.reader_count == 1
-        await stream.aclose()  # type: ignore[attr-defined]  # an async generator behind its iterator type
+        await stream.aclose()
     assert events.reader_count == 0
 
 

@@ -35,6 +35,9 @@ class SqlAccessStore:
 
     async def count_attempt(self, source: str, limit: int, window_ms: int) -> LoginAttempt:
         """Count a login try, unless there are too many."""
+        refused = await self._read(lambda c: rows.waiting(c, source, limit, window_ms))
+        if refused.wait_ms:
+            return refused  # a flood of tries costs no write transactions
         return await self._write(lambda c: rows.count_attempt(c, source, limit, window_ms))
 
     async def forget_attempt(self, source: str, at_ms: int) -> None:

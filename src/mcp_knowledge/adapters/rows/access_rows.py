@@ -52,6 +52,12 @@ def delete_key(connection: Connection, key_id: str) -> None:
         raise KnowledgeError("API_KEY_NOT_FOUND")
 
 
+def waiting(connection: Connection, source: str, limit: int, window_ms: int) -> LoginAttempt:
+    """What a try would come to, by what is counted now."""
+    row = first_row(connection, "SELECT times_ms FROM login_attempts WHERE source = ?", (source,))
+    return _judged(_within(row, window_ms), limit, window_ms)
+
+
 def count_attempt(connection: Connection, source: str, limit: int, window_ms: int) -> LoginAttempt:
     """Count a try unless there are too many. The upsert holds the source's row, so that tries come one by one."""
     now = now_ms()
@@ -62,12 +68,22 @@ def count_attempt(connection: Connection, source: str, limit: int, window_ms: in
            ON CONFLICT (source) DO UPDATE SET newest_at_ms = login_attempts.newest_at_ms RETURNING times_ms""",
         (source, now),
     )
-    assert held is not None
-    times = sorted(at_ms for at_ms in json.loads(held[0]) if at_ms > now - window_ms)
-    if len(times) >= limit:
-        return LoginAttempt(now, times[-limit] + window_ms - now)
-    _set_times(connection, source, [*times, now])
-    return LoginAttempt(now, 0)
+    times = _within(held, window_ms)
+    attempt = _judged(times, limit, window_ms)
+    if not attempt.wait_ms:
+        _set_times(connection, source, [*times, attempt.at_ms])
+    return attempt
+
+
+def _within(row: Row | None, window_ms: int) -> list[int]:
+    """The tries of a row that still count, oldest first."""
+    since = now_ms() - window_ms
+    return sorted(at_ms for at_ms in json.loads(row[0]) if at_ms > since) if row else []
+
+
+def _judged(times: list[int], limit: int, window_ms: int) -> LoginAttempt:
+    now = now_ms()
+    return LoginAttempt(now, max(1, times[-limit] + window_ms - now) if len(times) >= limit else 0)
 
 
 def forget_attempt(connection: Connection, source: str, at_ms: int) -> None:

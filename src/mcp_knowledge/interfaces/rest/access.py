@@ -58,7 +58,8 @@ class Gate:
         self._get_access = get_access
 
     async def admit(self, scope: Scope, headers: Mapping[bytes, bytes]) -> None:
-        """Sets `signed_in` in the scope of a request with a session.
+        """Sets `signed_in` in the scope of a request with a session, and `admit_again`, for answers that go on for
+        long, to ask whether it would still pass.
 
         Raises:
             KnowledgeError: HOST_NOT_ALLOWED, UNAUTHORIZED, FORBIDDEN.
@@ -66,27 +67,26 @@ class Gate:
         self._rules.check_host(headers)
         needed = needed_scope(scope["method"], scope["path"])
         secret = key_secret(headers)
-        if needed is not None and secret is not None:
-            await _check_key(self._get_access(), secret, needed)
-            return
-        self._rules.check_origin(scope["method"], headers)
+        if needed is None or secret is None:
+            self._rules.check_origin(scope["method"], headers)
         if needed is not None:
-            _check_session(self._get_access(), scope, headers)
+            scope["admit_again"] = lambda: self._check_credential(scope, headers, needed, secret)
+            await scope["admit_again"]()
 
-
-async def _check_key(access: Access, secret: str, needed: AccessScope) -> None:
-    key = await access.key(secret)
-    if not key.allows(needed):
-        raise KnowledgeError("FORBIDDEN", f"This API key does not have the scope '{needed}'.")
-
-
-def _check_session(access: Access, scope: Scope, headers: Mapping[bytes, bytes]) -> None:
-    if access.passphrase_required:
-        if not access.has_session(sessions(headers)):
-            raise KnowledgeError("UNAUTHORIZED")
-        scope["signed_in"] = True
-    elif scope["path"] == METRICS and not _from_loopback(scope):
-        raise KnowledgeError("UNAUTHORIZED", "Metrics are for this machine, and for API keys.")
+    async def _check_credential(
+        self, scope: Scope, headers: Mapping[bytes, bytes], needed: AccessScope, secret: str | None
+    ) -> None:
+        access = self._get_access()
+        if secret is not None:
+            key = await access.key(secret)
+            if not key.allows(needed):
+                raise KnowledgeError("FORBIDDEN", f"This API key does not have the scope '{needed}'.")
+        elif access.passphrase_required:
+            if not access.has_session(sessions(headers)):
+                raise KnowledgeError("UNAUTHORIZED")
+            scope["signed_in"] = True
+        elif scope["path"] == METRICS and not _from_loopback(scope):
+            raise KnowledgeError("UNAUTHORIZED", "Metrics are for this machine, and for API keys.")
 
 
 def _from_loopback(scope: Scope) -> bool:

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 
 from pydantic_core import to_json
 from starlette.requests import Request
@@ -89,7 +89,8 @@ async def follow_events(request: Request) -> Response:
         raise KnowledgeError("SERVICE_UNAVAILABLE", "Too many clients follow events already.")
     last = request.headers.get("last-event-id", "")
     last_id = last if _EVENT_ID.fullmatch(last) else None
-    return StreamingResponse(event_stream(events, last_id, HEARTBEAT_S), headers=headers)
+    stream = while_admitted(event_stream(events, last_id, HEARTBEAT_S), request.scope["admit_again"])
+    return StreamingResponse(stream, headers=headers)
 
 
 @short_addresses.add(
@@ -104,7 +105,20 @@ async def follow_events_briefly_addressed(request: Request) -> Response:
     return await follow_events(request)
 
 
-async def event_stream(events: Events, last_id: str | None, heartbeat_s: float) -> AsyncIterator[bytes]:
+async def while_admitted(
+    stream: AsyncGenerator[bytes], admit_again: Callable[[], Awaitable[None]]
+) -> AsyncGenerator[bytes]:
+    """The stream, until `admit_again` raises a KnowledgeError: the key was revoked, say, or the session ended."""
+    async with contextlib.aclosing(stream):
+        async for piece in stream:
+            try:
+                await admit_again()
+            except KnowledgeError:
+                return
+            yield piece
+
+
+async def event_stream(events: Events, last_id: str | None, heartbeat_s: float) -> AsyncGenerator[bytes]:
     """Events in the Server-Sent Events format, with a comment whenever nothing happened for `heartbeat_s` seconds."""
     reader = events.follow(last_id)
     waiting = asyncio.ensure_future(anext(reader, None))
