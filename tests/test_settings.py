@@ -69,6 +69,18 @@ def test_no_fault_shows_a_secret() -> None:
     assert "DATABASE_URL" in shown and "hush" not in shown
 
 
+def test_who_listens_to_the_network_needs_a_passphrase_or_says_that_it_does_not() -> None:
+    for host in ("0.0.0.0", "::", "192.0.2.1", "docs.example.org"):
+        (fault,) = faults_of(host=host)
+        assert "DASHBOARD_PASSPHRASE" in fault and "ALLOW_INSECURE_BIND" in fault
+        assert faults_of(host=host, dashboard_passphrase="") == [fault], "empty is unset"
+        assert load_settings(host=host, dashboard_passphrase="tea").host == host
+        assert load_settings(host=host, allow_insecure_bind=True).host == host
+    for host in ("127.0.0.1", "127.8.9.1", "::1", "localhost"):
+        assert load_settings(host=host).binds_loopback
+    assert faults_of(dashboard_passphrase=" \t ") == ["DASHBOARD_PASSPHRASE must not be blank"]
+
+
 def test_the_server_profile_has_its_own_defaults_which_settings_override() -> None:
     server = load_settings(**SERVER)
     assert (server.database_driver, server.worker_concurrency) == ("postgres", 4)

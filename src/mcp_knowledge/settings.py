@@ -251,6 +251,8 @@ class Settings(BaseSettings):
 
     def _access_faults(self) -> Iterator[str]:
         passphrase, secret = self.dashboard_passphrase, self.document_cursor_secret
+        if passphrase and not passphrase.get_secret_value().strip():
+            yield "DASHBOARD_PASSPHRASE must not be blank"
         if self.app_profile == "server":
             if passphrase is None or len(passphrase.get_secret_value()) < SERVER_PASSPHRASE_CHARS:
                 yield f"DASHBOARD_PASSPHRASE needs {SERVER_PASSPHRASE_CHARS} characters or more in the server profile"
