@@ -99,7 +99,8 @@ class Searcher:
     def _look(self, number: int) -> None:
         api = self._draw.choice(self._fleet.apis)
         if self._draw.random() < 0.7:
-            query = {"query": f"mark{number:05d}", "mode": "lexical", "limit": 50}
+            mode = self._draw.choice(["lexical", "lexical", "hybrid"])
+            query = {"query": f"mark{number:05d}", "mode": mode, "limit": 50}
             answer = api.request("POST", f"{API}/search", json=query)
             found = "hits"
         else:

@@ -103,7 +103,13 @@ class Embedding:
             self._finished_wait.set()
 
     async def _write(self, works: Sequence[Work]) -> list[bool]:
-        return await self._store.index_revisions([work.revision() for work in works], self._embedder.fingerprint)
+        for work in works:
+            work.writing = True
+        try:
+            return await self._store.index_revisions([work.revision() for work in works], self._embedder.fingerprint)
+        finally:
+            for work in works:
+                work.writing = False
 
     async def _write_alone(self, work: Work) -> None:
         try:

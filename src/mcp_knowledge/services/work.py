@@ -32,6 +32,7 @@ class Work:
         waiting: chunks that nobody has taken to the model yet, last one first.
         is_large: its file takes long to read and to chunk.
         failed: its failure is being recorded.
+        writing: its document is being written, in a transaction that ends the job too.
         unkept: chunks whose vectors would be lost if the work stopped now.
         deadline: when the ingestion has taken too long, on the monotonic clock, in seconds; set when its turn has come.
         renewed: when the lease was last renewed, on the same clock.
@@ -52,6 +53,7 @@ class Work:
     unkept: list[int] = field(default_factory=list)
     is_large: bool = False
     failed: bool = False
+    writing: bool = False
 
     @property
     def key(self) -> tuple[str, int]:

@@ -123,6 +123,8 @@ class Workload:
         now = time.monotonic()
         moved = []
         for work in list(self.works.values()):
+            if work.writing:
+                continue  # its row is locked until it has ended, which is long before its lease does
             if now - work.renewed > self._lease_ms / 3000:
                 if not await self._queue.renew(work.job, self._lease_ms):
                     self.drop(work)
