@@ -15,9 +15,10 @@ from mcp_knowledge.adapters.postgres.terms import (
     LABEL_WEIGHTS,
     TITLE_WEIGHT,
     TSQUERY,
+    picking_vector,
+    single_prefix,
     single_term,
     tsquery,
-    unit_vector,
 )
 from mcp_knowledge.adapters.rows.dialect import Connection
 from mcp_knowledge.adapters.rows.lexical import Request, best, leading_terms, request_for, small
@@ -44,17 +45,28 @@ _COUNTS = """
                          + coalesce((SELECT sum((counts ->> w.term)::bigint) FROM changes), 0))::bigint
                  FROM unnest(?::text[]) WITH ORDINALITY AS w (term, place) ORDER BY w.place)
     FROM text_totals t"""
+# Every term with a beginning (terms compare by bytes, and nothing in a term comes after U+10FFFF).
+_EXPAND = """
+    SELECT term FROM term_counts WHERE term >= ? AND term < ?
+    UNION SELECT key FROM term_changes CROSS JOIN LATERAL jsonb_object_keys(counts) AS key WHERE starts_with(key, ?)
+    LIMIT ?"""
+_LAST_CHARACTER = "\U0010ffff"
+_MAX_EXPANSIONS = 4_000  # of a prefix; adding up more numbers takes longer than looking at the places
 _COUNT_ROWS = "SELECT count(*) FROM chunk_terms t WHERE t.terms @@ ?::tsquery"
 _NARROWEST_DOCUMENTS = 50  # up to so many in scope their chunks are read one by one
 
 
 @dataclass(frozen=True, slots=True)
 class _Statistics:
-    """Of the whole full text: its chunks, their average size in tokens, and how many of them hold each phrase."""
+    """Of the whole full text: its chunks, their average size in tokens, and how many of them hold each phrase.
+
+    `vectors` has, for terms and prefixes, the sparsevec that picks their frequencies.
+    """
 
     chunks: int
     average_size: float
     matching: dict[Phrase, int]
+    vectors: dict[Phrase, str]
 
     def idf(self, phrase: Phrase) -> float:
         rows = self.matching[phrase]
@@ -203,22 +215,27 @@ def _score_sql(item: _Pass) -> tuple[str, list[Any]]:
     """
     parts, params = [], list[Any]()
     for phrase in item.phrases:
-        frequency, value = _frequency_sql(phrase, "m")
+        vector = item.statistics.vectors.get(phrase)
+        frequency, value = _placed_sql(phrase, "m") if vector is None else _picked_sql(vector, "m")
         parts.append(f"?::float8 / ({frequency} + m.length)")
         params += (item.statistics.idf(phrase), value)
     return f"-m.length * ({' + '.join(parts)})", params
 
 
 def _frequencies_sql(phrases: Sequence[Phrase], row: str) -> tuple[str, list[Any]]:
-    found = [_frequency_sql(phrase, row) for phrase in phrases]
+    """How often each phrase stands in a chunk, by field weight. Terms that share a slot are told apart in prefixes."""
+    found = []
+    for phrase in phrases:
+        term = single_term(phrase)
+        found.append(_placed_sql(phrase, row) if term is None else _picked_sql(picking_vector([term]), row))
     return ", ".join(sql for sql, _ in found), [value for _, value in found]
 
 
-def _frequency_sql(phrase: Phrase, row: str) -> tuple[str, Any]:
-    """How often a phrase stands in a chunk, by field weight; and the statement's parameter."""
-    term = single_term(phrase)
-    if term is not None:
-        return f"inner_product(?::sparsevec, {row}.frequencies)", unit_vector(term)
+def _picked_sql(vector: str, row: str) -> tuple[str, str]:
+    return f"inner_product(?::sparsevec, {row}.frequencies)", vector
+
+
+def _placed_sql(phrase: Phrase, row: str) -> tuple[str, str]:
     return f"{TITLE_WEIGHT}::float8 * ts_rank_cd('{LABEL_WEIGHTS}', {row}.terms, ?::tsquery)", tsquery(phrase)
 
 
@@ -228,10 +245,20 @@ def _statistics(connection: PostgresConnection, phrases: Sequence[Phrase], *, al
     single = {phrase: term for phrase in phrases if (term := single_term(phrase)) is not None}
     chunks, tokens, counts = next(connection.execute(_COUNTS, (list(single.values()),)))
     matching = dict(zip(single, counts, strict=True))
+    vectors = {phrase: picking_vector([term]) for phrase, term in single.items()}
     missing = all_needed and not all(counts)
     for phrase in phrases:
         if phrase not in matching:
             missing = missing or not chunks
             matching[phrase] = 0 if missing else int(next(connection.execute(_COUNT_ROWS, (tsquery(phrase),)))[0])
             missing = missing or (all_needed and not matching[phrase])
-    return _Statistics(chunks, tokens / chunks if chunks else 0.0, matching)
+            if matching[phrase] and (beginning := single_prefix(phrase)) is not None:
+                vectors |= _expanded(connection, phrase, beginning)
+    return _Statistics(chunks, tokens / chunks if chunks else 0.0, matching, vectors)
+
+
+def _expanded(connection: PostgresConnection, phrase: Phrase, beginning: str) -> dict[Phrase, str]:
+    """The vector of a prefix, unless too many terms begin so."""
+    params = (beginning, beginning + _LAST_CHARACTER, beginning, _MAX_EXPANSIONS + 1)
+    terms = [row[0] for row in connection.execute(_EXPAND, params)]
+    return {phrase: picking_vector(terms)} if len(terms) <= _MAX_EXPANSIONS else {}

@@ -90,9 +90,14 @@ def single_term(phrase: Phrase) -> str | None:
     return None if phrase.prefix or len(phrase.tokens) > 1 else lexeme(phrase.tokens[0])
 
 
-def unit_vector(term: str) -> str:
-    """The sparsevec whose inner product with a chunk's frequencies is the frequency of this lexeme."""
-    return _sparse({_slot(term): 1})
+def single_prefix(phrase: Phrase) -> str | None:
+    """How the lexemes begin that fit a phrase of one token with a star."""
+    return _beginning(phrase.tokens[0].encode()) if phrase.prefix and len(phrase.tokens) == 1 else None
+
+
+def picking_vector(lexemes: Sequence[str]) -> str:
+    """The sparsevec whose inner product with a chunk's frequencies is the sum of those of these lexemes."""
+    return _sparse({_slot(term): 1 for term in lexemes})
 
 
 def _beginning(encoded: bytes) -> str:
