@@ -26,7 +26,6 @@ async def opened(name: str, where: str, clock: Clock) -> AsyncIterator[Backend]:
     """The ports of a back end over a database of their own: a file, or an address on a server."""
     if name == "postgres":
         from mcp_knowledge.adapters.postgres.lexical import PostgresLexicalIndex
-
         from mcp_knowledge.adapters.postgres.vectors import PostgresVectorIndex
 
         server = PostgresDatabase(where, DIMENSIONS, readers=2, writers=2)
