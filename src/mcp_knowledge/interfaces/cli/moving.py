@@ -131,15 +131,12 @@ async def move(source: Settings, target: Settings, *, quiet: bool) -> MoveReport
         into = await closing.enter_async_context(_opened(target))
         in_place = _storage(source) == _storage(target)
         rows = RowTransfer(End(from_.database, _side(source)), End(into.database, _side(target)))
-        beginning = await rows.look()
-        await rows.share_secret(same_storage=in_place)
+        beginning, held = await rows.look(), await rows.held_keys()
+        theirs = await closing.enter_async_context(open_blobs(source, from_.database))
+        await rows.share_secret(same_storage=in_place)  # before the target marks its storage with it
+        ours = None if in_place else await closing.enter_async_context(open_blobs(target, into.database))
         bar = closing.enter_context(progress_bar(quiet))
-        held = await rows.held_keys()
-        originals = OriginalsMove(
-            await closing.enter_async_context(open_blobs(source, from_.database)),
-            None if in_place else await closing.enter_async_context(open_blobs(target, into.database)),
-            _task(bar, "Originals", len(held)),
-        )
+        originals = OriginalsMove(theirs, ours, _task(bar, "Originals", len(held)))
         if beginning == "new":
             await originals.refuse_others(held)
         if beginning != "resumed":
