@@ -82,6 +82,11 @@ class _Pass:
     phrases: Sequence[Phrase]
     statistics: _Statistics
 
+    @property
+    def length(self) -> tuple[float, float]:
+        """k1·(1 - b + b·size/average) of a chunk: what it is without its size, and what each token adds."""
+        return _K1 * (1 - _B), _K1 * _B / self.statistics.average_size
+
 
 class PostgresLexicalIndex:
     """BM25 over title, headings and content of searchable chunks."""
@@ -160,10 +165,10 @@ class _Gin:
         sql = f"""
             SELECT r.chunk_no, r.size, {frequencies} FROM (
                 SELECT m.chunk_no, m.size, m.frequencies, m.terms, {score} AS score FROM (
-                    SELECT t.chunk_no, t.size, t.frequencies, t.terms, {_length_sql(item.statistics)} AS length
+                    SELECT t.chunk_no, t.size, t.frequencies, t.terms, ?::float8 + ?::float8 * t.size AS length
                     FROM chunk_terms t WHERE t.terms @@ ?::tsquery {condition} OFFSET 0) AS m
                 ORDER BY score DESC LIMIT ?) AS r"""
-        params = (*frequency_params, *score_params, item.match, *scope_params, request.rows)
+        params = (*frequency_params, *score_params, *item.length, item.match, *scope_params, request.rows)
         scores = _Scores(item)
         found = [(row[0], scores.of(row[1], row[2:])) for row in connection.execute(sql, params)]
         return sorted(found, key=lambda row: -row[1])
@@ -176,13 +181,13 @@ class _Gin:
         sql = f"""
             SELECT r.chunk_no, r.id, r.size, {frequencies} FROM (
                 SELECT m.chunk_no, m.id, m.size, m.frequencies, m.terms, {score} AS score FROM (
-                    SELECT t.chunk_no, c.id, t.size, t.frequencies, t.terms, {_length_sql(item.statistics)} AS length
+                    SELECT t.chunk_no, c.id, t.size, t.frequencies, t.terms, ?::float8 + ?::float8 * t.size AS length
                     FROM chunk_terms t JOIN documents d ON d.document_no = t.document_no
                     JOIN chunks c ON c.chunk_no = t.chunk_no
                     WHERE t.terms @@ ?::tsquery AND {condition} OFFSET 0) AS m
                 ORDER BY score DESC, m.id, m.chunk_no LIMIT ?) AS r"""
         rows = request.limit + len(request.exclude)
-        params = (*frequency_params, *score_params, item.match, *scope_params, rows)
+        params = (*frequency_params, *score_params, *item.length, item.match, *scope_params, rows)
         scores = _Scores(item)
         return [(row[0], row[1], scores.of(row[2], row[3:])) for row in connection.execute(sql, params)]
 
@@ -201,11 +206,6 @@ class _Scores:
         for idf, frequency in zip(self._idf, frequencies, strict=True):
             score += idf * ((frequency * (_K1 + 1.0)) / (frequency + length))
         return score
-
-
-def _length_sql(statistics: _Statistics) -> str:
-    """k1·(1 - b + b·size/average) of a chunk `t`."""
-    return f"({_K1 * (1 - _B)!r}::float8 + {_K1 * _B / statistics.average_size!r}::float8 * t.size)"
 
 
 def _score_sql(item: _Pass) -> tuple[str, list[Any]]:
