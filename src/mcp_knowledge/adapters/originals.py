@@ -6,8 +6,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from mcp_knowledge.adapters.blobs import LocalBlobStore
+from mcp_knowledge.adapters.folder_owner import claim_folder
 from mcp_knowledge.adapters.rows.access import SqlAccessStore
 from mcp_knowledge.adapters.rows.dialect import Database
+from mcp_knowledge.adapters.rows.store import SqlStore
 from mcp_knowledge.adapters.s3 import S3BlobStore
 from mcp_knowledge.adapters.s3_connection import bucket_of
 from mcp_knowledge.domain.cursors import SECRET_BYTES
@@ -20,14 +22,15 @@ async def open_blobs(settings: Settings, database: Database) -> AsyncIterator[Bl
     """The originals of a database.
 
     Raises:
-        StartupError: the bucket is missing or another database's, or the credentials do not do.
+        StartupError: the folder or bucket is another database's, or the bucket is missing or the credentials do not do.
     """
-    if settings.storage_driver == "local":
-        yield LocalBlobStore(settings.blobs_path)
-        return
-    # A bucket gets a mark that only this database can make, and a copy of it.
+    # Folder and bucket get a mark that only this database, and a copy of it, can make.
     secret = await SqlAccessStore(database).shared_secret(os.urandom(SECRET_BYTES))
     owner = hashlib.sha256(b"owner of originals" + secret).hexdigest()
+    if settings.storage_driver == "local":
+        await claim_folder(settings.blobs_path, owner, SqlStore(database).blob_keys)
+        yield LocalBlobStore(settings.blobs_path)
+        return
     blobs = S3BlobStore(bucket_of(settings), settings.data_dir / "uploads", owner)
     await blobs.open()
     try:
