@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import resource
 import signal
 import sqlite3
 import subprocess
@@ -148,6 +149,27 @@ async def test_a_failed_write_changes_nothing_and_the_next_one_works(tmp_path: P
     await database.write(raise_counter)
 
     assert await database.read(lambda c: value(c, "SELECT value FROM meta WHERE key = 'generation'")) == 1
+    await database.close()
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+async def test_a_disk_that_cannot_be_written_for_a_while_is_an_outage_and_then_works(
+    tmp_path: Path, driver: DriverName
+) -> None:
+    database = await opened(tmp_path / "app.db", driver)
+    usual, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def grow(connection: Connection) -> None:
+        connection.execute("INSERT INTO meta VALUES ('large', ?)", ("x" * 1_000_000,))
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, most))
+    try:
+        with pytest.raises(KnowledgeError, match="SERVICE_UNAVAILABLE"):
+            await database.write(grow)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (usual, most))
+    await database.write(grow)
+    assert await database.read(lambda c: value(c, "SELECT length(value) FROM meta WHERE key = 'large'")) == 1_000_000
     await database.close()
 
 

@@ -3,9 +3,9 @@
 import asyncio
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,6 +16,7 @@ from mcp_knowledge.adapters.sqlite.drivers import (
     DatabaseFault,
     DriverName,
     SqliteConnection,
+    UnusableFileError,
     connect,
 )
 from mcp_knowledge.adapters.sqlite.migrate import applied_migration, check_file, migrate, migrations
@@ -109,12 +110,12 @@ class Database:
             raise KnowledgeError("SERVICE_UNAVAILABLE", "The service is shutting down.")
 
     def _read(self, work: Callable[[Connection], T]) -> T:
-        connection = self._connection(_prepare_reader)
-        return _transaction(connection, "BEGIN", work)
+        with _answering():
+            return _transaction(self._connection(_prepare_reader), "BEGIN", work)
 
     def _write(self, work: Callable[[Connection], T]) -> T:
-        connection = self._connection(_prepare_writer)
-        return _transaction(connection, "BEGIN IMMEDIATE", work)
+        with _answering():
+            return _transaction(self._connection(_prepare_writer), "BEGIN IMMEDIATE", work)
 
     def _connection(self, prepare: Callable[[Connection], None]) -> Connection:
         """This thread's own connection."""
@@ -200,18 +201,26 @@ def _prepare_reader(connection: Connection) -> None:
 
 
 def _transaction(connection: Connection, begin: str, work: Callable[[Connection], T]) -> T:
+    _until_free(lambda: connection.execute(begin), _LOCK_WAIT_S)
     try:
-        _until_free(lambda: connection.execute(begin), _LOCK_WAIT_S)
-        try:
-            result = work(connection)
-            connection.execute("COMMIT")
-        except BaseException:
-            with suppress(DatabaseFault):  # some failures have ended the transaction already
-                connection.execute("ROLLBACK")
-            raise
+        result = work(connection)
+        connection.execute("COMMIT")
+    except BaseException:
+        with suppress(DatabaseFault):  # some failures have ended the transaction already
+            connection.execute("ROLLBACK")
+        raise
+    return result
+
+
+@contextmanager
+def _answering() -> Iterator[None]:
+    """What is over after a time, and nobody's fault, becomes SERVICE_UNAVAILABLE."""
+    try:
+        yield
     except DatabaseBusyError as error:
         raise KnowledgeError("SERVICE_UNAVAILABLE", "The database is busy. Try again shortly.") from error
-    return result
+    except UnusableFileError as error:
+        raise KnowledgeError("SERVICE_UNAVAILABLE", "The database file cannot be used right now.") from error
 
 
 def _until_free(step: Callable[[], object], wait_s: float) -> None:

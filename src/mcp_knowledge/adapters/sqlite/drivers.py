@@ -17,6 +17,7 @@ BUSY_TIMEOUT_MS = 5000
 # libsql waits for a lock holding the GIL, which would stop the whole process: it gives up soon and we wait outside.
 _LIBSQL_BUSY_TIMEOUT_S = 0.02
 _STATEMENT_CACHE = 200
+_UNUSABLE = ("disk I/O error", "unable to open database file")  # as SQLite itself says it
 
 
 class DatabaseBusyError(Exception):
@@ -25,6 +26,10 @@ class DatabaseBusyError(Exception):
 
 class DatabaseFault(Exception):
     """The database failed for a reason that is no client's: a broken file, a full disk, a wrong statement."""
+
+
+class UnusableFileError(DatabaseFault):
+    """The file cannot be read or written now: its disk is gone or broken."""
 
 
 class DamagedFileError(DatabaseFault):
@@ -81,6 +86,8 @@ def _apsw_error(error: apsw.Error) -> Exception:
         return DamagedFileError(str(error))
     if isinstance(error, apsw.FullError):
         return _disk_full()
+    if isinstance(error, apsw.IOError | apsw.CantOpenError):
+        return UnusableFileError(f"{type(error).__name__}: {error}")
     return DatabaseFault(f"{type(error).__name__}: {error}")
 
 
@@ -133,6 +140,8 @@ def _libsql_error(error: ValueError) -> Exception:
         return DamagedFileError(text)
     if "disk is full" in text:
         return _disk_full()
+    if any(sign in text for sign in _UNUSABLE):
+        return UnusableFileError(text)
     return DatabaseFault(text)
 
 

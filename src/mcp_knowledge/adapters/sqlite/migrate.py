@@ -29,8 +29,9 @@ def check_file(connection: Connection, steps: tuple[Migration, ...]) -> None:
         StartupError: with the sentence for the user.
     """
     applied = applied_migration(connection)
-    application_id = next(connection.execute("PRAGMA application_id"))[0]
     tables = next(connection.execute("SELECT count(*) FROM sqlite_master"))[0]
+    # Asked second: another process may be making the file, and its tables come with the number.
+    application_id = next(connection.execute("PRAGMA application_id"))[0]
     if tables and application_id != APPLICATION_ID:
         raise StartupError(
             "The database file belongs to another program. Nothing was changed. Set DATA_DIR to another folder."
