@@ -118,10 +118,10 @@ def indexed(job: Job, texts: Sequence[str], vectors: Vector) -> IndexedRevision:
     return IndexedRevision(job, title, normalized, {}, chunks, vectors, _VERSIONS)
 
 
-def noisy(vectors: Vector, random: np.random.Generator) -> Vector:
-    """Neighbours of unit vectors, one of each."""
+def noisy(vectors: Vector, random: np.random.Generator, length: float = _NOISE) -> Vector:
+    """Neighbours of unit vectors, one of each; `length` is that of the noise."""
     noise = random.standard_normal(vectors.shape, dtype=np.float32)
-    rows = vectors + _NOISE * noise / np.linalg.norm(noise, axis=1, keepdims=True)
+    rows = vectors + length * noise / np.linalg.norm(noise, axis=1, keepdims=True)
     return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
 
 

@@ -1,8 +1,9 @@
 """A generated corpus in PostgreSQL: documents on topics, with metadata that picks them at random or by topic.
 
-Each document is about one of a thousand topics: its vectors lie around the topic's, and each passage has a sentence of
-the topic's text. Topics are numbered along a direction in the vectors' space, so that `topic` filters leave one region
-of it: what is nearest to most queries is then out of scope, which is the hard case for a graph.
+Each document is about one of a thousand topics: its vectors lie between the topic's and its neighbours', as those of
+real passages do, and each passage has a sentence of the topic's text. (Around a thousand points with nothing in
+between, a graph would fall apart into islands.) `topic` numbers regions along a direction in the vectors' space, so
+that filters on it leave one part of it: what is nearest to most queries is then out of scope, the hard case for a graph.
 """
 
 import asyncio
@@ -30,6 +31,8 @@ _TOPIC_WORDS = 48
 _SENTENCE_WORDS = 12
 _DOCUMENTS_AT_ONCE = 60
 _WRITERS = 3
+_NEIGHBOURS, _MIXED = 12, 4
+_NOISE = 0.15
 
 
 class Topics:
@@ -111,6 +114,7 @@ async def _write(dsn: str, centres: Vector, fingerprint: str, numbers: range) ->
     topics = Topics(language)
     language.random = np.random.default_rng(numbers.start)
     by_region = np.argsort(centres @ centres[0])
+    near = np.argsort(-(centres @ centres.T), axis=1)[:, :_NEIGHBOURS]
     database = PostgresDatabase(dsn, centres.shape[1], readers=1, writers=1)
     await database.open()
     store, queue = SqlStore(database), SqlJobQueue(database)
@@ -121,7 +125,7 @@ async def _write(dsn: str, centres: Vector, fingerprint: str, numbers: range) ->
         items = []
         for job in jobs:
             topic = int(by_region[_metadata(int(job.filename.removesuffix(".txt")))["topic"]])
-            vectors = noisy(np.repeat(centres[topic : topic + 1], CHUNKS_A_DOCUMENT, axis=0), language.random)
+            vectors = _between(centres[near[topic]], language.random)
             items.append(indexed(job, [topics.passage(topic) for _ in vectors], vectors))
         await store.index_revisions(items, fingerprint)
         return bool(jobs)
@@ -135,6 +139,15 @@ async def _write(dsn: str, centres: Vector, fingerprint: str, numbers: range) ->
             pass
     finally:
         await database.close()
+
+
+def _between(near: Vector, random: np.random.Generator) -> Vector:
+    """A document's vectors: each a mixture of some of these, and a little noise."""
+    shape = (CHUNKS_A_DOCUMENT, _MIXED)
+    chosen = near[random.integers(0, len(near), shape)]
+    weights = random.dirichlet([0.5] * _MIXED, CHUNKS_A_DOCUMENT)[:, :, np.newaxis]
+    mixed = (weights * chosen).sum(axis=1)
+    return noisy(mixed / np.linalg.norm(mixed, axis=1, keepdims=True), random, _NOISE)
 
 
 def _metadata(number: int) -> dict[str, int]:

@@ -13,8 +13,9 @@ from mcp_knowledge.domain.search import Candidate
 from mcp_knowledge.ports import Vector
 
 _SPARE = 2  # so many times the limit are scored: rounding to half precision swaps neighbours
-_MIN_EF_SEARCH = 200  # recall@50 at 100,000 chunks: 0.992 to 0.995; with 100: 0.987 to 0.991
-_MAX_EF_SEARCH = 1_000  # pgvector's own bound
+_MIN_EF_SEARCH = 400  # recall@50 of questions among 100,000 chunks that lie close together: 0.988; with 200: 0.969
+_MAX_EF_SEARCH = 1_000  # pgvector's own bound; recall@50 among 500,000: 0.978; with 400: 0.946
+_CHUNKS_A_CANDIDATE = 500  # the larger the graph, the more often a narrow search of it gets lost
 _VISITS_A_ROW = 50  # a walk that finds fewer than one chunk in scope among so many ends
 
 _FOUND = "SELECT n.chunk_no, c.id, -n.distance FROM nearest n JOIN chunks c ON c.chunk_no = n.chunk_no"
@@ -46,6 +47,7 @@ class Question:
         among_all: a condition on `documents d` for those that may answer, where all of them are looked up.
         of_one: the same condition, where one document after another is asked about.
         everything: whether every searchable document may answer.
+        corpus_chunks: about how many chunks there are in all.
     """
 
     vector: Vector
@@ -53,6 +55,7 @@ class Question:
     among_all: Sql
     of_one: Sql
     everything: bool
+    corpus_chunks: int
 
     @property
     def rows(self) -> int:
@@ -92,7 +95,8 @@ def walk(connection: PostgresConnection, question: Question, walks_on: bool) -> 
 
 def _walking(question: Question, walks_on: bool) -> dict[str, str]:
     """pgvector's settings for a walk."""
-    ef_search = min(max(_MIN_EF_SEARCH, question.rows), _MAX_EF_SEARCH)
+    wide = max(_MIN_EF_SEARCH, question.rows, question.corpus_chunks // _CHUNKS_A_CANDIDATE)
+    ef_search = min(wide, _MAX_EF_SEARCH)
     if not walks_on:
         return {"hnsw.ef_search": str(ef_search if question.everything else _MAX_EF_SEARCH)}
     return {

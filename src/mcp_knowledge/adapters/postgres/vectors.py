@@ -56,7 +56,7 @@ class PostgresVectorIndex:
 
     def _search(self, connection: PostgresConnection, vector: Vector, limit: int, scope: Scope) -> list[Candidate]:
         question = self._question(connection, vector, limit, scope)
-        if self._corpus_is_small(connection):
+        if question.corpus_chunks <= self._scanned_chunks:
             return scan_all(connection, question)
         if not question.everything:
             few = self._few_documents(connection, question.among_all)
@@ -73,12 +73,13 @@ class PostgresVectorIndex:
         model = of_our_model(connection, self._fingerprint())
         if model is not None:
             among_all, of_one = _both(among_all, model), _both(of_one, model)
-        return Question(vector, limit, among_all, of_one, scope.unlimited and model is None)
+        everything = scope.unlimited and model is None
+        return Question(vector, limit, among_all, of_one, everything, self._corpus_chunks(connection))
 
-    def _corpus_is_small(self, connection: PostgresConnection) -> bool:
-        """By the size of the table, which is known at once."""
+    def _corpus_chunks(self, connection: PostgresConnection) -> int:
+        """About how many vectors there are, by the size of their table, which is known at once."""
         size_bytes = _value(connection, "SELECT pg_table_size('chunk_vectors')")
-        return bool(size_bytes <= self._scanned_chunks * (4 * self._dimensions + _ROW_OVERHEAD_BYTES))
+        return int(size_bytes) // (4 * self._dimensions + _ROW_OVERHEAD_BYTES)
 
     def _few_documents(self, connection: PostgresConnection, condition: Sql) -> list[int] | None:
         """The documents that meet a condition, when they and their chunks are few enough to scan; else None."""
