@@ -3,7 +3,7 @@
 Each document is about one of a thousand topics: its vectors lie between the topic's and its neighbours', as those of
 real passages do, and each passage has a sentence of the topic's text. (Around a thousand points with nothing in
 between, a graph would fall apart into islands.) `topic` numbers regions along a direction in the vectors' space, so
-that filters on it leave one part of it: what is nearest to most queries is then out of scope, the hard case for a graph.
+that filters on it leave one part of it: what is nearest to most queries is out of scope, the hard case for a graph.
 """
 
 import asyncio
