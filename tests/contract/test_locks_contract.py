@@ -103,6 +103,21 @@ async def test_a_worker_whose_lock_was_just_lost_is_not_taken_for_dead(postgres_
     await session.close()
 
 
+async def test_who_asks_for_workers_and_who_asks_for_importers_do_not_disturb_each_other(
+    postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_locks, "_PATIENCE_S", 0.05)
+    session = Session(postgres_dsn)
+    locks = PostgresLocks(session)
+
+    async def importer_is_gone() -> bool:
+        await locks.free({"worker/a", "worker/b"})
+        return await locks.free({"importer/a"}) == {"importer/a"}
+
+    await until(importer_is_gone)
+    await session.close()
+
+
 async def test_a_database_that_does_not_answer_is_said_to_be_unavailable() -> None:
     locks = PostgresLocks(Session("postgresql://nobody@127.0.0.1:1/nothing"))
     for attempt in (locks.keep("worker/a"), locks.free({"worker/b"}), locks.anybody_holds("worker")):

@@ -94,9 +94,12 @@ class PostgresLocks:
             return set()
         taken = {(row[0], row[1]) for row in await self._session.fetch(_ALL)}
         missing = {name for name in wanted if tuple(map(_unsigned, _keys(name))) not in taken}
-        now = time.monotonic()
-        self._missing_since_s = {name: self._missing_since_s.get(name, now) for name in missing}
-        return {name for name, since in self._missing_since_s.items() if now - since >= _PATIENCE_S}
+        now, kinds = time.monotonic(), {_kind(name) for name in wanted}
+        since_s = {name: self._missing_since_s.get(name, now) for name in missing}
+        # Of other kinds somebody else has asked, who goes on from what was seen then.
+        others = {name: since for name, since in self._missing_since_s.items() if _kind(name) not in kinds}
+        self._missing_since_s = others | since_s
+        return {name for name, since in since_s.items() if now - since >= _PATIENCE_S}
 
     async def anybody_holds(self, kind: str) -> bool:
         """Whether some process holds a lock of this kind."""
@@ -148,9 +151,13 @@ def _hash(text: str) -> int:
     return value - 2**32 if value >= 2**31 else value
 
 
+def _kind(name: str) -> str:
+    return name.partition("/")[0]
+
+
 def _keys(name: str) -> tuple[int, int]:
     """The two numbers of an advisory lock: its kind's, and its own."""
-    return _hash(name.partition("/")[0]), _hash(name)
+    return _hash(_kind(name)), _hash(name)
 
 
 def _unsigned(value: int) -> int:
