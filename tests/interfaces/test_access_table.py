@@ -166,6 +166,20 @@ async def test_a_session_may_change_nothing_from_another_site(protected: House) 
         assert found == {route: ALLOWED if route.startswith("GET") else NOT_ENOUGH for route in TABLE}
 
 
+@pytest.mark.parametrize(
+    "spelling", ["{}%0A", "{}%0a%0A", "{}/", "{}//", "/{}", "{}%00", "{}%20", "{};a=b", "{}/.", "{}%3F"]
+)
+async def test_no_other_spelling_of_an_address_needs_less(protected: House, spelling: str) -> None:
+    reader, writer = await protected.make_key("read"), await protected.make_key("write")
+    for route, scope in TABLE.items():
+        method, path = route.replace("{", "").replace("}", "").split(" ")
+        address = f"http://127.0.0.1{spelling.format(path)}"
+        for headers, reach in (({}, 0), (reader, 1), (writer, 2)):
+            if scope > reach and not path.endswith("/events"):
+                answer = await protected.client.request(method, address, headers=headers)
+                assert answer.status_code in (401, 403, 404, 405), (method, address, answer.text)
+
+
 async def test_another_host_name_is_turned_away_with_any_credential(protected: House) -> None:
     credentials: tuple[dict[str, str], ...] = ({}, await protected.sign_in(), await protected.make_key("admin"))
     for headers in credentials:

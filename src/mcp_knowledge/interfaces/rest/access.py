@@ -19,6 +19,7 @@ _KEYS = "/api/v1/api-keys"
 _OPEN = frozenset({"/health", "/ready", "/login", "/logout", "/api/v1/session"})
 _OPEN_BELOW = ("/static/", "/.well-known/")  # nothing is well known here: clients of MCP look, and need the 404
 _READING = frozenset({"/api/v1/search", "/api/v1/search/explain", "/mcp"})  # whatever the method
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 _COOKIE = re.compile(rb"(?:^|;)\s*" + SESSION_COOKIE.encode() + rb"=([A-Za-z0-9_-]+)\s*(?=;|$)")
 
 
@@ -62,9 +63,11 @@ class Gate:
         long, to ask whether it would still pass.
 
         Raises:
-            KnowledgeError: HOST_NOT_ALLOWED, UNAUTHORIZED, FORBIDDEN.
+            KnowledgeError: HOST_NOT_ALLOWED, NOT_FOUND, UNAUTHORIZED, FORBIDDEN.
         """
         self._rules.check_host(headers)
+        if _CONTROLS.search(scope["path"]):  # the router takes `/path%0A` for `/path` (`$` in its patterns): we do not
+            raise KnowledgeError("NOT_FOUND")
         needed = needed_scope(scope["method"], scope["path"])
         secret = key_secret(headers)
         if needed is None or secret is None:
