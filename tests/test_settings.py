@@ -33,6 +33,7 @@ def faults_of(**values: Any) -> list[str]:
         ({"database_driver": "postgres"}, [["DATABASE_URL", "postgresql://"]]),
         ({"database_driver": "postgres", "database_url": "file:app.db"}, [["DATABASE_URL", "'postgresql://'"]]),
         ({"database_driver": "postgres", "database_url": "mysql://h/d"}, [["DATABASE_URL", "'postgresql://'"]]),
+        ({**POSTGRES, "database_url": "postgresql://h:port/d"}, [["DATABASE_URL", "host:port"]]),
         ({"database_url": "postgresql://h/d"}, [["DATABASE_URL", "'file:'", "DATABASE_DRIVER=postgres"]]),
         ({"role": "api"}, [["ROLE=api", "DATABASE_DRIVER=postgres"]]),
         ({"role": "worker", "database_driver": "libsql"}, [["ROLE=worker", "DATABASE_DRIVER=postgres"]]),
@@ -67,6 +68,30 @@ def test_no_fault_shows_a_secret() -> None:
         )
     )
     assert "DATABASE_URL" in shown and "hush" not in shown
+
+
+@pytest.mark.parametrize("password", ["hu@sh", "hu/sh", "hu?sh@", "hush/@"])
+def test_a_password_that_is_not_escaped_is_taken_for_nothing_else(password: str) -> None:
+    (fault,) = faults_of(**POSTGRES | {"database_url": f"postgresql://app:{password}@db.example:5432/knowledge"})
+    assert "%40" in fault and "sh" not in fault
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "",
+        "/d",
+        "db.example",
+        "app:hu%40sh:#!%2F@db.example:5432/d?sslmode=require&user=a@b",
+        "app:hu?sh@db.example/d",
+        "app@a:1,b:2/d",
+        "[::1]:5432/d",
+        "%2Frun%2Fpostgresql/d",
+        "/d?host=/run/postgresql",
+    ],
+)
+def test_every_form_of_an_address_of_postgresql_is_taken(rest: str) -> None:
+    assert load_settings(**POSTGRES | {"database_url": f"postgresql://{rest}"}).database_url.endswith(rest)
 
 
 def test_who_listens_to_the_network_needs_a_passphrase_or_says_that_it_does_not() -> None:

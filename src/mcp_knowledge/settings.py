@@ -22,6 +22,9 @@ _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]")
 _ENDPOINT = re.compile(r"https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(:[0-9]{1,5})?/?")
 _REGION = re.compile(r"[A-Za-z0-9-]+")
 _CREDENTIAL = re.compile(r"[!-~]+")
+# User and password, then hosts. An unescaped sign in a password would make a part of it a host or a name.
+_HOST = r"(?:\[[^\[\]@/?]*\]|[^:@/?\[\]]*)(?::\d*)?"
+_POSTGRES_URL = re.compile(rf"postgres(?:ql)?://(?:[^@/]*@)?{_HOST}(?:,{_HOST})*(?:/[^@?]*)?(?:\?.*)?")
 _MASK = "**********"  # as pydantic shows a secret
 _PASSWORD = re.compile(r"^(\w+://[^:@]*:).*@")  # up to the last @: one of the password may not be escaped
 _PASSWORD_IN_QUERY = re.compile(r"([?&](?:ssl)?password=)[^&#]*")
@@ -223,6 +226,11 @@ class Settings(BaseSettings):
                 yield "DATABASE_URL must be set for DATABASE_DRIVER=postgres: postgresql://user:password@host/database"
             elif not self.database_url.startswith(("postgresql://", "postgres://")):
                 yield "DATABASE_URL must begin with 'postgresql://' for DATABASE_DRIVER=postgres"
+            elif not _POSTGRES_URL.fullmatch(self.database_url):
+                yield (
+                    "DATABASE_URL must look like postgresql://user:password@host:port/database; signs such as @ and / "
+                    "in user and password are written as %40 and %2F"
+                )
             return
         if self.database_url and not self.database_url.startswith("file:"):
             yield (

@@ -6,7 +6,7 @@ import threading
 
 import psycopg
 import pytest
-from psycopg.conninfo import make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from mcp_knowledge.adapters.postgres import migrate
 from mcp_knowledge.adapters.postgres.connection import PostgresConnection, PostgresDatabase
@@ -160,3 +160,30 @@ async def test_a_closed_database_says_so(postgres_dsn: str) -> None:
     with pytest.raises(KnowledgeError) as refused:
         await database.read(lambda c: count(c, "SELECT 1"))
     assert refused.value.code == "SERVICE_UNAVAILABLE"
+
+
+@pytest.mark.parametrize("rest", ["app:%zzhush@127.0.0.1/d", "127.0.0.1/d?hush=1"])
+async def test_an_address_that_cannot_be_read_is_refused_without_showing_it(rest: str) -> None:
+    sentence = await refusal(f"postgresql://{rest}")
+    assert sentence.startswith("DATABASE_URL cannot be read") and "hush" not in sentence
+
+
+async def test_a_refusal_gives_the_servers_reason_once(postgres_dsn: str) -> None:
+    parts = conninfo_to_dict(postgres_dsn)
+    where = f"PostgreSQL at {parts['host']}:{parts['port']}"
+    assert await refusal(make_conninfo(postgres_dsn, dbname="missing")) == (
+        f'{where}/missing cannot be used: database "missing" does not exist. Check DATABASE_URL and the server.'
+    )
+    assert await refusal("postgresql://app@127.0.0.1:1/d") == (
+        "PostgreSQL at 127.0.0.1:1/d cannot be used: Connection refused. Check DATABASE_URL and the server."
+    )
+
+
+async def test_a_database_that_cannot_hold_all_letters_is_refused(empty_postgres_dsn: str) -> None:
+    with psycopg.connect(empty_postgres_dsn, autocommit=True) as server:
+        server.execute("CREATE DATABASE ascii ENCODING 'SQL_ASCII' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
+        try:
+            sentence = await refusal(make_conninfo(empty_postgres_dsn, dbname="ascii"))
+        finally:
+            server.execute("DROP DATABASE ascii")
+    assert "is encoded in SQL_ASCII: create one with" in sentence

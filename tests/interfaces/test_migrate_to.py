@@ -209,6 +209,16 @@ def test_what_is_in_use_or_not_empty_or_not_there_is_refused(source: Path, tmp_p
     assert wrong_way.returncode == 2 and "DATABASE_DRIVER" in wrong_way.stderr
 
 
+def test_a_process_that_only_answers_is_in_use_too(tmp_path: Path, postgres_dsn: str) -> None:
+    service = {"DATABASE_DRIVER": "postgres", "DATABASE_URL": postgres_dsn}
+    server = Server(tmp_path / "data", service | {"ROLE": "api"}).start()
+    try:
+        refused = run(tmp_path / "data", "migrate-to", "sqlite", "--into", str(tmp_path / "other"), **service)
+    finally:
+        server.stop()
+    assert refused.returncode == 1 and "at work" in refused.stderr
+
+
 def test_a_storage_with_originals_of_another_corpus_is_refused(source: Path, tmp_path: Path, postgres_dsn: str) -> None:
     other = tmp_path / "other" / "originals" / "0" / f"rev_{'0' * 32}"
     other.parent.mkdir(parents=True)

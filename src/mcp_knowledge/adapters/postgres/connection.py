@@ -2,6 +2,8 @@
 
 import asyncio
 import random
+import re
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -18,6 +20,7 @@ from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from mcp_knowledge.adapters.postgres.dialect import CHANNELS, PostgresDialect
 from mcp_knowledge.adapters.postgres.migrate import migrate_server
+from mcp_knowledge.adapters.postgres.silence import SilenceWatch
 from mcp_knowledge.adapters.rows.dialect import Row, Topic
 from mcp_knowledge.adapters.rows.sql import storable
 from mcp_knowledge.errors import KnowledgeError, StartupError
@@ -26,6 +29,7 @@ T = TypeVar("T")
 _READERS, _WRITERS = 8, 4  # threads; as many connections at most
 _ANSWER_S = 5.0  # a request waits no longer for a server that is away
 _LATE_S = 0.05  # or this, when it has waited so long for a thread that waited for the server
+_CLOSING_S = 1.0  # for what is under way; what takes longer is undone
 _IDLE_S = 1.0  # a connection that rested so long is tried before it is used: the server may have restarted
 _TRIES = 8  # of a transaction that met another one
 # What a transaction that met another one may end with; on the next try it sees what the other one wrote.
@@ -36,6 +40,10 @@ _SESSION = "SET plan_cache_mode = force_custom_plan; SET jit = off; SET idle_in_
 _KEEPALIVE = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 30_000}
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
+# What stands before the reason in libpq's texts.
+_WHERE_AGAIN = re.compile(
+    r"^(connection (failed|is bad): )?(connection to server (at|on) .*? failed: )?((FATAL|ERROR): +)?"
+)
 
 
 class PostgresConnection:
@@ -101,6 +109,7 @@ class PostgresDatabase:
         self._writers = ThreadPoolExecutor(writers, thread_name_prefix="db-write")
         self._pool: ConnectionPool[psycopg.Connection[Row]] | None = None
         self._used_s: WeakKeyDictionary[psycopg.Connection[Row], float] = WeakKeyDictionary()
+        self._silence = SilenceWatch(dsn)
         self._suspicious_until_s = 0.0
         self._is_away = False
 
@@ -113,7 +122,7 @@ class PostgresDatabase:
         await asyncio.to_thread(self._open)
 
     async def close(self) -> None:
-        """Finish the queued writes and close every connection."""
+        """Let what is under way end if it soon does, and close every connection."""
         pool, self._pool = self._pool, None
         await asyncio.to_thread(self._shut_down, pool)
 
@@ -151,11 +160,12 @@ class PostgresDatabase:
                     max_size=self._size,
                     timeout=_ANSWER_S,
                     reconnect_timeout=_ANSWER_S,
-                    configure=_configure,
+                    configure=self._configure,
                     check=self._check,
                     name="database",
                     open=True,
                 )
+                self._silence.start()
         except psycopg.Error as error:
             raise StartupError(unreachable(self.dsn, error)) from None
 
@@ -163,7 +173,12 @@ class PostgresDatabase:
         """Try a connection that may have died; one that was just used need not be tried."""
         now = time.monotonic()
         if now - self._used_s.get(raw, 0.0) > _IDLE_S or now < self._suspicious_until_s:
-            ConnectionPool.check_connection(raw)
+            with self._silence.over(raw):
+                ConnectionPool.check_connection(raw)
+
+    def _configure(self, raw: "psycopg.Connection[Row]") -> None:
+        with self._silence.over(raw):
+            raw.execute(_SESSION)
 
     async def _run(self, threads: Executor, begin: str, work: Callable[[PostgresConnection], T]) -> T:
         self._check_open()
@@ -214,20 +229,21 @@ class PostgresDatabase:
         left_s = deadline - time.monotonic()
         raw = pool.getconn(max(left_s, _LATE_S if self._is_away else _ANSWER_S))
         try:
-            yield PostgresConnection(raw)
+            with self._silence.over(raw):
+                yield PostgresConnection(raw)
         finally:
             self._used_s[raw] = time.monotonic()
             pool.putconn(raw)
 
     def _shut_down(self, pool: "ConnectionPool[psycopg.Connection[Row]] | None") -> None:
+        breaking = threading.Timer(_CLOSING_S, self._silence.break_all)
+        breaking.start()
         self._writers.shutdown(wait=True)
         self._readers.shutdown(wait=True)
+        breaking.cancel()
+        self._silence.stop()
         if pool is not None:
-            pool.close()
-
-
-def _configure(raw: "psycopg.Connection[Row]") -> None:
-    raw.execute(_SESSION)
+            pool.close(timeout=_CLOSING_S)
 
 
 def _roll_back(raw: "psycopg.Connection[Row]") -> None:
@@ -239,7 +255,14 @@ def _roll_back(raw: "psycopg.Connection[Row]") -> None:
 
 def unreachable(dsn: str, error: psycopg.Error) -> str:
     """A sentence for whoever starts the service, with the server's reason and without the password."""
-    parts = conninfo_to_dict(dsn)
-    reason = " ".join(str(error).split()) or type(error).__name__
+    try:
+        parts = conninfo_to_dict(dsn)
+    except psycopg.ProgrammingError:  # its text may hold what was meant to be the password
+        return (
+            "DATABASE_URL cannot be read: its form is postgresql://user:password@host:port/database?option=value with "
+            "the options of libpq, and signs such as % and @ in a password are written as %25 and %40."
+        )
+    lines = str(error).splitlines() or [type(error).__name__]  # the first is the reason, others guess
+    reason = _WHERE_AGAIN.sub("", lines[0]).strip().rstrip(".")
     where = f"{parts.get('host', 'localhost')}:{parts.get('port', 5432)}/{parts.get('dbname', '')}"
-    return f"PostgreSQL at {where} cannot be used: {reason} Check DATABASE_URL and the server."
+    return f"PostgreSQL at {where} cannot be used: {reason}. Check DATABASE_URL and the server."

@@ -64,7 +64,7 @@ def _check_server(connection: "psycopg.Connection[Row]") -> None:
     version = connection.info.server_version
     if version < _OLDEST_SERVER * 10_000:
         raise StartupError(f"PostgreSQL {version // 10_000} is too old: version {_OLDEST_SERVER} or later is needed.")
-    encoding = _value(connection, "SHOW server_encoding")
+    encoding = connection.info.parameter_status("server_encoding")
     if encoding != "UTF8":
         raise StartupError(f"The PostgreSQL database is encoded in {encoding}: create one with ENCODING 'UTF8'.")
     if _value(connection, "SELECT pg_is_in_recovery()"):

@@ -162,7 +162,7 @@ async def _opened(settings: Settings) -> AsyncIterator[Backend]:
         if settings.database_driver != "postgres":
             closing.enter_context(server_lock(settings.data_dir))
         backend = await closing.enter_async_context(open_backend(settings, lambda: ""))
-        if await Presence(backend.locks, "migrate-to").somebody_works():
+        if await Presence(backend.locks, "migrate-to").somebody_serves():
             raise StartupError("A server or worker is at work on one of the two databases: stop it first.")
         if not await closing.enter_async_context(backend.locks.held("moving")):
             raise StartupError("Another migrate-to is at work on one of the two databases: wait for its end.")
