@@ -14,7 +14,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -152,6 +153,18 @@ class PostgresServer(Databases):
         """Serve again after `halt`, at the same address."""
         self._pg_ctl("start", "-w", "-t", str(START_S), "-l", str(self._programs.log))
 
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """While the block runs the server takes connections and answers nothing: its processes are halted."""
+        main = int((self._data / "postmaster.pid").read_text().split()[0])
+        children = Path(f"/proc/{main}/task/{main}/children").read_text().split()
+        processes = [main, *map(int, children)]
+        _signal(processes, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            _signal(processes, signal.SIGCONT)
+
     def restart(self) -> None:
         """Crash and come back at the same address; what was committed is there."""
         self.halt()
@@ -237,6 +250,12 @@ class PostgresServer(Databases):
 
     def _pg_ctl(self, *arguments: str) -> None:
         self._programs.run("pg_ctl", "-s", "-D", str(self._data), *arguments)
+
+
+def _signal(processes: Iterable[int], number: signal.Signals) -> None:
+    for process in processes:
+        with suppress(ProcessLookupError):
+            os.kill(process, number)
 
 
 def _free_port() -> int:

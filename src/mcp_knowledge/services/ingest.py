@@ -32,7 +32,7 @@ _FEW_JOBS = 8  # claim more when fewer than this are still to be embedded: claim
 _EMBED_LOOPS = 2
 _CARE_S = 0.5
 _LARGE_BACKLOG = 1_000  # passages; beyond that no further large file is parsed, to bound memory
-_FINISH_S = 6.0  # of the 10 seconds that a shutdown may take
+_FINISH_S = 5.0  # of the 10 seconds that a shutdown may take
 _FINISHABLE_PASSAGES = 200  # what two cores embed in that time
 _SWEEP_S = 3600.0
 _DRAIN_AHEAD_MS = 35_000  # `drain` waits for jobs that are due so soon: retries, and those that met an outage
@@ -227,7 +227,7 @@ class IngestWorker:
         try:
             async with asyncio.timeout(_FINISH_S):
                 await load.hand_back([work for work in load.works.values() if _takes_long(work)])
-                while load.works:
+                while load.works and not load.outage.here:
                     load.left.clear()
                     await load.left.wait()
         except TimeoutError:

@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 _SILENT_S = 1.0  # a job this young reports no progress: it is over before anybody could look
 _RETRY_AFTER_MS = (2_000, 10_000)
-_HAND_BACK_S = 3.0  # the database may not answer while the process must end
+_HAND_BACK_S = 2.0  # the database may not answer while the process must end
 
 # Codes that say something about the file; any other failure is ours.
 _FILE_FAULTS = frozenset(

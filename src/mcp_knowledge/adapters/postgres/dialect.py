@@ -70,6 +70,10 @@ class PostgresDialect:
         """An advisory lock of the transaction."""
         connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", (name,))
 
+    def hold_all(self, connection: Connection) -> None:
+        """Tables whose rows every writer locks first. Readers do not wait."""
+        connection.execute("LOCK TABLE archives, documents IN EXCLUSIVE MODE")
+
     def raise_generation(self, connection: Connection) -> None:
         """At the end of the transaction: every writer counts in the same row."""
         _ours(connection).corpus_changed = True

@@ -17,7 +17,7 @@ from mcp_knowledge.errors import KnowledgeError
 log = logging.getLogger(__name__)
 
 _ANSWER_S = 10.0
-_UNDO_S = 2.0  # of the 10 seconds that a shutdown may take
+_UNDO_S = 1.0  # of the 10 seconds that a shutdown may take
 LOST = (psycopg.Error, TimeoutError, OSError)  # what a connection outside the pool is given up for
 # A server notices within half a minute that this process's machine is gone, and gives its locks to others.
 _SETTINGS = """

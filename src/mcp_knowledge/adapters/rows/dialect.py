@@ -74,6 +74,10 @@ class Dialect(Protocol):
         """Wait for other writers that hold this name, and keep them waiting until the transaction ends."""
         ...
 
+    def hold_all(self, connection: Connection) -> None:
+        """Wait for whoever changes a document or an archive, and keep all others waiting until the transaction ends."""
+        ...
+
     def raise_generation(self, connection: Connection) -> None:
         """Count a change of the corpus, in the change's own transaction."""
         ...

@@ -200,6 +200,7 @@ def live_number(connection: Connection, document_id: str) -> int:
 
 def purge_documents(connection: Connection) -> list[str]:
     """Remove every document and archive import with all that hangs on them; the blob keys to delete."""
+    connection.dialect.hold_all(connection)  # else what others are about to write stands in the way, or stays
     keys = [row[0] for row in connection.execute(BLOB_KEYS)]
     connection.dialect.note_all_vectors_changed(connection)
     connection.dialect.clear_texts(connection)

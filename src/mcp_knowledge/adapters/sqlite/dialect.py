@@ -59,6 +59,9 @@ class SqliteDialect:
     def hold(self, connection: Connection, name: str) -> None:
         """Nobody else writes."""
 
+    def hold_all(self, connection: Connection) -> None:
+        """Nobody else writes."""
+
     def raise_generation(self, connection: Connection) -> None:
         """Count at once: nobody else writes."""
         connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
