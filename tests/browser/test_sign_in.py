@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from front_door import Server
 from playwright.sync_api import Browser, expect
-from visitors import Visitor, Visits
+from visitors import PLAIN_HOST, Visitor, Visits
 
 pytestmark = pytest.mark.slow
 PASSPHRASE = "correct horse battery"
@@ -15,7 +15,8 @@ ELSEWHERE = "http://elsewhere.example/"
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    running = Server(tmp_path_factory.mktemp("guarded") / "data", {"DASHBOARD_PASSPHRASE": PASSPHRASE}).start()
+    environment = {"DASHBOARD_PASSPHRASE": PASSPHRASE, "ALLOWED_HOSTS": PLAIN_HOST}
+    running = Server(tmp_path_factory.mktemp("guarded") / "data", environment).start()
     yield running
     running.stop()
 
@@ -46,6 +47,18 @@ def test_a_visitor_signs_in_goes_on_and_signs_out(visit_guarded: Visits, scripts
     expect(page).to_have_url(re.compile(r"/login$"))
     page.goto("/")
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_forms_work_over_plain_http_in_a_network(browser: Browser, guarded: Server, scripts: bool) -> None:
+    """Browsers send no `Sec-Fetch-Site` there: only the origin tells whose form it is."""
+    visits = Visits(browser, guarded.url.replace("127.0.0.1", PLAIN_HOST))
+    visitor = visits("/folder", java_script_enabled=scripts)
+    sign_in(visitor)
+    expect(visitor.page).to_have_url(re.compile(r"/folder$"))
+    visitor.page.get_by_role("button", name="Sign out").click()
+    expect(visitor.page.get_by_role("heading", name="Sign in")).to_be_visible()
+    visits.close()
 
 
 def test_pages_work_behind_the_passphrase(visit_guarded: Visits) -> None:

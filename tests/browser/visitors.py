@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, sync_playwright
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+PLAIN_HOST = "plain.example"  # this machine under a name that browsers trust less: no Sec-Fetch headers over http
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -17,6 +18,7 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
     "--no-first-run",
+    f"--host-resolver-rules=MAP {PLAIN_HOST} 127.0.0.1",
 ]
 PATIENCE_MS = 20_000
 FAILED_REQUEST = "Failed to load resource"  # how a console tells of an error status, which tests look at themselves

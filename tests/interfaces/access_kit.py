@@ -32,12 +32,12 @@ class House:
     client: httpx2.AsyncClient
 
     async def sign_in(self, passphrase: str = PASSPHRASE) -> dict[str, str]:
-        """A session, as the header that a browser sends."""
+        """A session, as the headers that a browser sends from our pages."""
         answer = await self.client.post(f"{API}/session", json={"passphrase": passphrase})
         assert answer.status_code == 200, answer.text
         session = answer.cookies["mk_session"]
         self.client.cookies.clear()
-        return {"Cookie": f"mk_session={session}"}
+        return {"Cookie": f"mk_session={session}", "Sec-Fetch-Site": "same-origin"}
 
     async def make_key(self, *scopes: AccessScope) -> dict[str, str]:
         """An API key with these scopes, as a header."""

@@ -85,6 +85,7 @@ WRITE = {
 }
 ADMIN = {f"GET {API}/api-keys", f"POST {API}/api-keys", f"DELETE {API}/api-keys/{{key_id}}"}
 TABLE = {route: scope for scope, routes in enumerate((OPEN, READ, WRITE, ADMIN)) for route in routes}
+ORIGIN_ALONE = {"Origin": "http://127.0.0.1"}  # what browsers tell over plain http
 ALLOWED, NO_CREDENTIAL, NOT_ENOUGH = "allowed", "401", "403"
 
 
@@ -154,15 +155,23 @@ async def test_a_key_reaches_as_far_as_its_scope_wherever_it_is_sent_from(
 
 
 async def test_a_session_may_do_everything_from_our_own_pages(protected: House) -> None:
-    session = await protected.sign_in()
-    for headers in (session, {**session, **FROM_OUR_PAGES}, {**session, "Sec-Fetch-Site": "none"}):
-        assert await verdicts(protected.client, headers) == dict.fromkeys(TABLE, ALLOWED)
+    cookie = (await protected.sign_in())["Cookie"]
+    for headers in (FROM_OUR_PAGES, ORIGIN_ALONE, {"Sec-Fetch-Site": "same-origin"}, {"Sec-Fetch-Site": "none"}):
+        assert await verdicts(protected.client, {"Cookie": cookie, **headers}) == dict.fromkeys(TABLE, ALLOWED)
+
+
+async def test_a_session_may_change_nothing_without_a_word_of_where_it_comes_from(protected: House) -> None:
+    cookie_alone = {"Cookie": (await protected.sign_in())["Cookie"]}
+    found = await verdicts(protected.client, cookie_alone)
+    assert found == {
+        route: NOT_ENOUGH if scope > 1 and not route.startswith("GET") else ALLOWED for route, scope in TABLE.items()
+    }
 
 
 async def test_a_session_may_change_nothing_from_another_site(protected: House) -> None:
-    session = await protected.sign_in()
+    cookie = (await protected.sign_in())["Cookie"]
     for headers in (FROM_ELSEWHERE, {"Origin": "null"}, {"Sec-Fetch-Site": "same-site"}):
-        found = await verdicts(protected.client, {**session, **headers})
+        found = await verdicts(protected.client, {"Cookie": cookie, **headers})
         assert found == {route: ALLOWED if route.startswith("GET") else NOT_ENOUGH for route in TABLE}
 
 

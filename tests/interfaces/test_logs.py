@@ -69,14 +69,16 @@ def test_the_level_is_the_settings(restored_logging: None) -> None:
 
 
 async def test_the_access_log_has_route_and_status_but_no_query_nor_secret(client: httpx2.AsyncClient) -> None:
+    key = (await client.post(f"{API}/api-keys", json={"name": "Reader"})).json()["secret"]
     logger, target, handler = captured(JsonFormatter())
     logger.setLevel(logging.INFO)
     try:
-        await client.post(
-            f"{API}/search",
-            json={"query": "what nobody may read"},
-            headers={"Authorization": "Bearer sesame", "Cookie": "mk_session=sesame"},
-        )
+        for secret in (key, "sesame"):
+            await client.post(
+                f"{API}/search",
+                json={"query": "what nobody may read"},
+                headers={"Authorization": f"Bearer {secret}", "Cookie": "mk_session=sesame"},
+            )
         await client.get(f"{API}/documents?search=nobody+may+read")
         await client.get("/health")
     finally:
@@ -85,8 +87,9 @@ async def test_the_access_log_has_route_and_status_but_no_query_nor_secret(clien
     lines = [json.loads(line) for line in text.splitlines() if '"route"' in line]
     assert [(line["method"], line["route"], line["status"]) for line in lines] == [
         ("POST", "/api/v1/search", 200),
+        ("POST", "unmatched", 401),  # refused before anyone looks for the route
         ("GET", "/api/v1/documents", 200),
     ]
     assert all(line["durationMs"] >= 0 and line["requestId"].startswith("req_") for line in lines)
     assert "nobody" not in text
-    assert "sesame" not in text
+    assert "sesame" not in text and key not in text

@@ -23,11 +23,6 @@ async def test_an_unknown_address_is_not_found(client: httpx2.AsyncClient, path:
         assert_error(await client.request(method, path), 404, "NOT_FOUND")
 
 
-@pytest.mark.parametrize("path", ["/session", "/api-keys"])
-async def test_routes_of_later_versions_do_not_exist_yet(client: httpx2.AsyncClient, path: str) -> None:
-    assert_error(await client.get(API + path), 404, "NOT_FOUND")
-
-
 @pytest.mark.parametrize(
     ("method", "path", "allow"),
     [

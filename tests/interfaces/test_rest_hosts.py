@@ -71,6 +71,9 @@ async def test_listed_names_are_answered(listed_client: httpx2.AsyncClient) -> N
         {"Sec-Fetch-Site": "cross-site"},
         {"Sec-Fetch-Site": "same-site"},
         {"Origin": "null", "Sec-Fetch-Site": "cross-site"},
+        {"Origin": "null", "Sec-Fetch-Site": "none"},
+        {"Origin": "http://localhost:3000", "Sec-Fetch-Site": "same-site"},
+        {"Origin": "http://localhost:3000", "Sec-Fetch-Site": "cross-site"},
     ],
 )
 async def test_other_sites_cannot_change_anything(client: httpx2.AsyncClient, headers: dict[str, str]) -> None:
@@ -103,6 +106,13 @@ async def test_a_listed_host_may_be_the_origin_behind_a_proxy(listed_client: htt
     headers = {"Host": "127.0.0.1:3000", "Origin": "https://docs.example.org"}
     answer = await listed_client.post(f"{API}/collections", json={"name": "Mine"}, headers=headers)
     assert answer.status_code == 201
+
+
+async def test_another_port_of_a_listed_host_is_another_site(listed_client: httpx2.AsyncClient) -> None:
+    for origin in ("http://docs.example.org:8080", "https://proxy.example.org", "https://proxy.example.org:1"):
+        headers = {"Host": "docs.example.org:3000", "Origin": origin}
+        answer = await listed_client.post(f"{API}/collections", json={"name": "Mine"}, headers=headers)
+        assert_error(answer, 403, "FORBIDDEN")
 
 
 def test_bound_to_all_addresses_a_literal_address_is_no_rebinding() -> None:

@@ -48,7 +48,7 @@ class Gate:
 
     A request with an API key is judged by the key alone: no browser sends one by itself, so its origin does not matter.
     Any other must not come from a page of another site if it could change something, and needs a session where a
-    passphrase is set.
+    passphrase is set: what a browser sends by itself changes something only if our own page is seen to have asked.
 
     Args:
         get_access: called at each request, so that the services may come up later than the application.
@@ -87,6 +87,8 @@ class Gate:
         elif access.passphrase_required:
             if not access.has_session(sessions(headers)):
                 raise KnowledgeError("UNAUTHORIZED")
+            if needed != "read":
+                self._rules.check_from_page(scope["method"], headers)
             scope["signed_in"] = True
         elif scope["path"] == METRICS and not _from_loopback(scope):
             raise KnowledgeError("UNAUTHORIZED", "Metrics are for this machine, and for API keys.")

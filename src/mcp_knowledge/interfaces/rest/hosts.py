@@ -31,13 +31,13 @@ class HostRules:
         return address is not None and (address.is_loopback or self._any_address)
 
     def allows_origin(self, origin: str, authority: str) -> bool:
-        """Whether a page of this origin may change something: the server's own, or (behind a proxy) ALLOWED_HOSTS'."""
+        """Whether a page of this origin may change something: the server's own, or (behind a proxy that sends another
+        `Host`) one of ALLOWED_HOSTS, with its port unless that is the usual one: other ports are other sites' servers.
+        """
         scheme, separator, origin_authority = origin.lower().partition("://")
         if not separator or scheme not in ("http", "https"):
             return False
-        return origin_authority == authority.lower() or bool(
-            {origin_authority, _host_name(origin_authority)} & self._listed
-        )
+        return origin_authority == authority.lower() or origin_authority in self._listed
 
     def check_host(self, headers: Mapping[bytes, bytes]) -> None:
         """Raises HOST_NOT_ALLOWED."""
@@ -45,17 +45,30 @@ class HostRules:
             raise KnowledgeError("HOST_NOT_ALLOWED")
 
     def check_origin(self, method: str, headers: Mapping[bytes, bytes]) -> None:
-        """Raises FORBIDDEN when a page of another site would change something."""
+        """Raises FORBIDDEN when a page of another site would change something. Without `Origin` and `Sec-Fetch-Site`
+        it is a program, see `check_from_page`.
+        """
         if method in SAFE_METHODS:
             return
-        origin = headers.get(b"origin", b"").decode("latin-1").strip()
-        site = headers.get(b"sec-fetch-site", b"none").strip()
-        if origin and not (origin == "null" and site == b"same-origin"):
-            allowed = self.allows_origin(origin, _authority(headers))
-        else:  # a program, or a form of ours: browsers hide its origin under our `Referrer-Policy: no-referrer`
-            allowed = site in (b"same-origin", b"none")
+        origin, site = _origin_and_site(headers)
+        if origin == "null":  # a page that keeps its origin to itself
+            allowed = site == b"same-origin"
+        else:
+            from_here = not origin or self.allows_origin(origin, _authority(headers))
+            allowed = from_here and site in (b"", b"same-origin", b"none")
         if not allowed:
             raise KnowledgeError("FORBIDDEN", "Requests from other web sites are not allowed.")
+
+    def check_from_page(self, method: str, headers: Mapping[bytes, bytes]) -> None:
+        """Raises FORBIDDEN when something would change and `check_origin` had nothing to go by."""
+        if method not in SAFE_METHODS and not any(_origin_and_site(headers)):
+            raise KnowledgeError(
+                "FORBIDDEN", "A change with a session needs this server's own Origin header; programs use an API key."
+            )
+
+
+def _origin_and_site(headers: Mapping[bytes, bytes]) -> tuple[str, bytes]:
+    return headers.get(b"origin", b"").decode("latin-1").strip(), headers.get(b"sec-fetch-site", b"").strip()
 
 
 def _host_name(authority: str) -> str:
