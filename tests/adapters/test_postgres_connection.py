@@ -1,6 +1,7 @@
 """What the database on a server promises beyond the contract: races, restarts, refusals."""
 
 import asyncio
+import random
 import re
 import threading
 
@@ -187,3 +188,20 @@ async def test_a_database_that_cannot_hold_all_letters_is_refused(empty_postgres
         finally:
             server.execute("DROP DATABASE ascii")
     assert "is encoded in SQL_ASCII: create one with" in sentence
+
+
+async def test_what_is_too_large_for_the_server_is_no_outage(postgres_dsn: str) -> None:
+    database = PostgresDatabase(postgres_dsn, 384)
+    await database.open()
+    key = "".join(random.Random(3).choices("abcdefghijklmnop", k=20_000))
+    runs = 0
+
+    def insert(connection: PostgresConnection) -> None:
+        nonlocal runs
+        runs += 1
+        connection.execute("INSERT INTO meta (key, value) VALUES (?, '')", (key,))
+
+    with pytest.raises(psycopg.errors.ProgramLimitExceeded):
+        await database.write(insert)
+    assert runs == 1
+    await database.close()

@@ -1,6 +1,7 @@
 """What every store of the scanned folder promises."""
 
 import hashlib
+import random
 from dataclasses import replace
 from typing import Any
 
@@ -46,6 +47,20 @@ async def test_a_file_is_remembered_as_it_was_written(backend: Backend) -> None:
     changed = replace(file, size_bytes=2**40, outcome="oversized", reason=None)
     await backend.folder.write([changed])
     assert await file_at(backend, file.path) == changed
+    await backend.folder.forget([file.path])
+    assert await backend.folder.files([file.path]) == {}
+
+
+async def test_a_path_may_be_as_long_as_an_operating_system_allows(backend: Backend) -> None:
+    dice = random.Random(7)  # what cannot be compressed
+    deep = "/".join("".join(chr(dice.randrange(0x4E00, 0x9FA5)) for _ in range(85)) for _ in range(16))[:1365]
+    assert len(deep.encode()) > 4000
+    file = folder_file(f"{deep}.txt", "x", outcome="failed", reason="CODE: why")
+    await backend.folder.write([file, folder_file("a.txt", "y"), replace(file, size_bytes=3)])
+    assert [item.path for item in await backend.folder.page(10)] == ["a.txt", file.path]
+    assert await backend.folder.page(10, "a.txt") == [replace(file, size_bytes=3)]
+    document = await add(backend, file.path, "alpha")
+    assert document.source_path == file.path and (await file_at(backend, file.path)).document_id == document.id
     await backend.folder.forget([file.path])
     assert await backend.folder.files([file.path]) == {}
 

@@ -30,13 +30,17 @@ _READERS, _WRITERS = 8, 4  # threads; as many connections at most
 _ANSWER_S = 5.0  # a request waits no longer for a server that is away
 _LATE_S = 0.05  # or this, when it has waited so long for a thread that waited for the server
 _CLOSING_S = 1.0  # for what is under way; what takes longer is undone
+_WORKERS_S = 0.2  # for each of the threads that make connections
 _IDLE_S = 1.0  # a connection that rested so long is tried before it is used: the server may have restarted
 _TRIES = 8  # of a transaction that met another one
 # What a transaction that met another one may end with; on the next try it sees what the other one wrote.
 _RACES = (errors.SerializationFailure, errors.DeadlockDetected, errors.UniqueViolation, errors.ForeignKeyViolation)
-_LOST = (psycopg.OperationalError, psycopg.InterfaceError)
+_TOO_LARGE = (errors.ProgramLimitExceeded, errors.StatementTooComplex, errors.TooManyArguments)
+_LOST = (psycopg.OperationalError, psycopg.InterfaceError, errors.IdleInTransactionSessionTimeout)
 # Custom plans: how many rows a list or a bound leaves is known only with its values. JIT costs more than it saves here.
-_SESSION = "SET plan_cache_mode = force_custom_plan; SET jit = off; SET idle_in_transaction_session_timeout = '120s'"
+_SESSION = "SET plan_cache_mode = force_custom_plan; SET jit = off"
+# A process that was halted in the midst of a transaction, or whose machine is gone, keeps others waiting no longer.
+_BOUNDS = "SET idle_in_transaction_session_timeout = '30s'; SET lock_timeout = '15s'"
 _KEEPALIVE = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 30_000}
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
@@ -178,7 +182,7 @@ class PostgresDatabase:
 
     def _configure(self, raw: "psycopg.Connection[Row]") -> None:
         with self._silence.over(raw):
-            raw.execute(_SESSION)
+            raw.execute(f"{_SESSION}; {_BOUNDS}")
 
     async def _run(self, threads: Executor, begin: str, work: Callable[[PostgresConnection], T]) -> T:
         self._check_open()
@@ -207,6 +211,12 @@ class PostgresDatabase:
                 if tries >= _TRIES:
                     raise
                 time.sleep(random.uniform(0, 0.01 * 2**tries))
+            except _TOO_LARGE:  # psycopg counts them among the faults of the server; the next try would meet them too
+                raise
+            except errors.LockNotAvailable as error:
+                raise KnowledgeError(
+                    "SERVICE_UNAVAILABLE", "Another change of the same documents takes long. Try again shortly."
+                ) from error
             except errors.DiskFull as error:
                 raise KnowledgeError("SERVICE_UNAVAILABLE", "The database's disk is full.") from error
             except (PoolTimeout, PoolClosed) as error:
@@ -236,14 +246,14 @@ class PostgresDatabase:
             pool.putconn(raw)
 
     def _shut_down(self, pool: "ConnectionPool[psycopg.Connection[Row]] | None") -> None:
+        if pool is not None:
+            pool.close(_WORKERS_S)  # whoever waits for a connection waits no more; those in use are closed afterwards
         breaking = threading.Timer(_CLOSING_S, self._silence.break_all)
         breaking.start()
         self._writers.shutdown(wait=True)
         self._readers.shutdown(wait=True)
         breaking.cancel()
         self._silence.stop()
-        if pool is not None:
-            pool.close(timeout=_CLOSING_S)
 
 
 def _roll_back(raw: "psycopg.Connection[Row]") -> None:

@@ -129,14 +129,17 @@ def write(connection: Connection, items: Iterable[FolderFile]) -> None:
 
 
 def _write(connection: Connection, item: FolderFile, document_no: int | None) -> None:
-    connection.execute(
-        f"""INSERT INTO folder_files (path, {", ".join(_COLUMNS)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-            ON CONFLICT (path) DO UPDATE SET {", ".join(f"{name} = excluded.{name}" for name in _COLUMNS)}""",
-        (item.path, item.size_bytes, str(item.modified_ns), str(item.changed_ns),
-         item.sha256 and bytes.fromhex(item.sha256), "document" if item.outcome == "deleted" else item.outcome,
-         to_json(item.metadata) if item.metadata else None, item.reason, document_no,
-         _number(connection, "archive", item.archive_id)),
+    """Update, else insert: a path may be too long for an index that ON CONFLICT could use."""
+    values = (
+        item.size_bytes, str(item.modified_ns), str(item.changed_ns), item.sha256 and bytes.fromhex(item.sha256),
+        "document" if item.outcome == "deleted" else item.outcome, to_json(item.metadata) if item.metadata else None,
+        item.reason, document_no, _number(connection, "archive", item.archive_id), item.path,
     )  # fmt: skip
+    assignments = ", ".join(f"{name} = ?" for name in _COLUMNS)
+    if first_row(connection, f"UPDATE folder_files SET {assignments} WHERE path = ? RETURNING 1", values) is None:
+        connection.execute(
+            f"INSERT INTO folder_files ({', '.join(_COLUMNS)}, path) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values
+        )
 
 
 def _number(connection: Connection, kind: str, public_id: str | None) -> int | None:
@@ -197,14 +200,13 @@ def _move_document(connection: Connection, former: FolderFile, file: FolderFile,
     row = first_row(
         connection,
         f"""SELECT document_no, current_revision_no, newest_revision_no, title, title_by_user, original_filename,
-                   metadata, properties, EXISTS (SELECT 1 FROM jobs j WHERE j.document_no = documents.document_no
-                       AND j.status IN {ACTIVE})
+                   metadata, properties
             FROM documents WHERE id = ? AND status NOT IN {GONE}{connection.dialect.for_update}""",
         (former.document_id,),
     )
     if row is None:
         return
-    document_no, current_no, newest_no, title, title_by_user, old_filename, user_json, properties_json, at_work = row
+    document_no, current_no, newest_no, title, title_by_user, old_filename, user_json, properties_json = row
     connection.execute(
         "UPDATE revisions SET original_filename = ? WHERE revision_no IN (?, ?)", (filename, current_no, newest_no)
     )
@@ -220,7 +222,7 @@ def _move_document(connection: Connection, former: FolderFile, file: FolderFile,
                metadata = ?, updated_at_ms = ? WHERE document_no = ?""",
         (file.path, filename, fold_key(filename), title, fold_key(title), user_json, now, document_no),
     )
-    if at_work:  # the job has read the old name already
+    if job_rows.is_at_work(connection, document_no):  # the job has read the old name already
         job_rows.cancel_jobs(connection, document_no, now)
         job_rows.queue_job(connection, "ingest", document_no, newest_no, now)
     raise_generation(connection)

@@ -206,7 +206,7 @@ CREATE INDEX archive_entries_path ON archive_entries USING hash (path) WHERE out
 CREATE INDEX archive_entries_document ON archive_entries (document_no) WHERE document_no IS NOT NULL;
 
 CREATE TABLE folder_files (
-    path text COLLATE "C" PRIMARY KEY,
+    path text COLLATE "C" NOT NULL,          -- up to 4 KiB: more than an entry of a btree may have
     size_bytes bigint NOT NULL,
     modified_ns text NOT NULL,
     changed_ns text NOT NULL,
@@ -217,6 +217,8 @@ CREATE TABLE folder_files (
     document_no bigint,
     archive_no bigint
 );
+CREATE UNIQUE INDEX folder_files_path ON folder_files (md5(path));
+CREATE INDEX folder_files_path_equal ON folder_files USING hash (path);
 CREATE INDEX folder_files_sha256 ON folder_files (sha256) WHERE sha256 IS NOT NULL;
 CREATE INDEX folder_files_document ON folder_files (document_no) WHERE document_no IS NOT NULL;
 CREATE INDEX folder_files_outcome ON folder_files (outcome) WHERE outcome <> 'document';
