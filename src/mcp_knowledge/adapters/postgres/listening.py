@@ -22,7 +22,7 @@ _MOST_WAITING = 5_000  # messages, while the server is away; the oldest are give
 _PAUSES_S = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 _SILENCE_S = 20.0  # so long it is believed
 _ANSWER_S = 10.0
-_FAREWELL_S = 2.0
+_FAREWELL_S = 1.0
 _TOPICS: dict[str, Topic] = {CHANNELS["jobs"]: "jobs", CHANNELS["archives"]: "archives", "mk_events": "events"}
 _NOTIFY = "SELECT pg_notify('mk_events', %s)"
 

@@ -19,8 +19,8 @@ from mcp_knowledge.adapters.rows.dialect import Row
 log = logging.getLogger(__name__)
 
 _LOOK_S = 0.5
-_PATIENCE_S = 4.0  # with an answer, before the server is asked whether it is there
-_ANSWER_S = 4  # to a new connection
+_PATIENCE_S = 3.0  # with an answer, before the server is asked whether it is there
+_ANSWER_S = 3  # to a new connection
 
 
 class SilenceWatch:
