@@ -13,9 +13,9 @@ from mcp_knowledge.domain.search import Candidate
 from mcp_knowledge.ports import Vector
 
 _SPARE = 2  # so many times the limit are scored: rounding to half precision swaps neighbours
-_MIN_EF_SEARCH = 400  # recall@50 of questions among 100,000 chunks that lie close together: 0.988; with 200: 0.969
-_MAX_EF_SEARCH = 1_000  # pgvector's own bound; recall@50 among 500,000: 0.978; with 400: 0.946
-_CHUNKS_A_CANDIDATE = 500  # the larger the graph, the more often a narrow search of it gets lost
+# The widest search that pgvector allows: questions are far from any passage, and a narrow search of the graph gets lost
+# (recall@50 of short questions at 100,000 chunks 0.992, with 400 it is 0.930; docs/performance.md).
+_EF_SEARCH = 1_000
 _VISITS_A_ROW = 50  # a walk that finds fewer than one chunk in scope among so many ends
 
 _FOUND = "SELECT n.chunk_no, c.id, -n.distance FROM nearest n JOIN chunks c ON c.chunk_no = n.chunk_no"
@@ -47,7 +47,6 @@ class Question:
         among_all: a condition on `documents d` for those that may answer, where all of them are looked up.
         of_one: the same condition, where one document after another is asked about.
         everything: whether every searchable document may answer.
-        corpus_chunks: about how many chunks there are in all.
     """
 
     vector: Vector
@@ -55,7 +54,6 @@ class Question:
     among_all: Sql
     of_one: Sql
     everything: bool
-    corpus_chunks: int
 
     @property
     def rows(self) -> int:
@@ -85,7 +83,7 @@ def walk(connection: PostgresConnection, question: Question, walks_on: bool) -> 
     """Go through the graph; fewer than wanted come when those that may answer are far between.
 
     Args:
-        walks_on: whether this pgvector looks behind the nearest `ef_search` chunks when too few of them may answer.
+        walks_on: whether this pgvector looks behind the nearest 1,000 chunks when too few of them may answer.
     """
     condition, params = question.of_one
     sql = _WALK.format(condition=condition, dimensions=len(question.vector)) + _FOUND
@@ -95,15 +93,11 @@ def walk(connection: PostgresConnection, question: Question, walks_on: bool) -> 
 
 def _walking(question: Question, walks_on: bool) -> dict[str, str]:
     """pgvector's settings for a walk."""
-    wide = max(_MIN_EF_SEARCH, question.rows, question.corpus_chunks // _CHUNKS_A_CANDIDATE)
-    ef_search = min(wide, _MAX_EF_SEARCH)
-    if not walks_on:
-        return {"hnsw.ef_search": str(ef_search if question.everything else _MAX_EF_SEARCH)}
-    return {
-        "hnsw.ef_search": str(ef_search),
-        "hnsw.iterative_scan": "relaxed_order",
-        "hnsw.max_scan_tuples": str(_VISITS_A_ROW * question.rows),
-    }
+    settings = {"hnsw.ef_search": str(_EF_SEARCH)}
+    if walks_on:
+        settings["hnsw.iterative_scan"] = "relaxed_order"
+        settings["hnsw.max_scan_tuples"] = str(_VISITS_A_ROW * question.rows)
+    return settings
 
 
 def _scan(connection: PostgresConnection, question: Question, chosen: str, params: tuple[Any, ...]) -> list[Candidate]:

@@ -8,7 +8,7 @@ from mcp_knowledge.adapters.postgres.connection import PostgresConnection
 
 # As migration 003 has it.
 _GRAPH = """CREATE INDEX IF NOT EXISTS chunk_vectors_graph ON chunk_vectors
-    USING hnsw ((vector::halfvec({dimensions})) halfvec_ip_ops) WITH (m = 16, ef_construction = 64)"""
+    USING hnsw ((vector::halfvec({dimensions})) halfvec_ip_ops) WITH (m = 24, ef_construction = 100)"""
 
 
 def drop_graph(connection: PostgresConnection) -> None:

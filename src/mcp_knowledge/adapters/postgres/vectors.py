@@ -17,7 +17,7 @@ from mcp_knowledge.adapters.rows.sql import first_row
 from mcp_knowledge.domain.search import Candidate, Scope
 from mcp_knowledge.ports import Vector
 
-SCANNED_CHUNKS = 10_000  # so many are scanned in the time of a walk past chunks out of scope (measured)
+SCANNED_CHUNKS = 15_000  # so many are scanned in about the time of a walk past chunks out of scope
 _LISTED_DOCUMENTS = 2_000  # more documents in scope are not counted: that would take longer than the search
 _ROW_OVERHEAD_BYTES = 256  # what a row of chunk_vectors takes at most beside its vector
 _WALKS_ON = (0, 8)  # since this version pgvector has iterative scans
@@ -56,7 +56,7 @@ class PostgresVectorIndex:
 
     def _search(self, connection: PostgresConnection, vector: Vector, limit: int, scope: Scope) -> list[Candidate]:
         question = self._question(connection, vector, limit, scope)
-        if question.corpus_chunks <= self._scanned_chunks:
+        if self._corpus_is_small(connection):
             return scan_all(connection, question)
         if not question.everything:
             few = self._few_documents(connection, question.among_all)
@@ -73,13 +73,12 @@ class PostgresVectorIndex:
         model = of_our_model(connection, self._fingerprint())
         if model is not None:
             among_all, of_one = _both(among_all, model), _both(of_one, model)
-        everything = scope.unlimited and model is None
-        return Question(vector, limit, among_all, of_one, everything, self._corpus_chunks(connection))
+        return Question(vector, limit, among_all, of_one, scope.unlimited and model is None)
 
-    def _corpus_chunks(self, connection: PostgresConnection) -> int:
-        """About how many vectors there are, by the size of their table, which is known at once."""
+    def _corpus_is_small(self, connection: PostgresConnection) -> bool:
+        """By the size of the vectors' table, which is known at once."""
         size_bytes = _value(connection, "SELECT pg_table_size('chunk_vectors')")
-        return int(size_bytes) // (4 * self._dimensions + _ROW_OVERHEAD_BYTES)
+        return bool(size_bytes <= self._scanned_chunks * (4 * self._dimensions + _ROW_OVERHEAD_BYTES))
 
     def _few_documents(self, connection: PostgresConnection, condition: Sql) -> list[int] | None:
         """The documents that meet a condition, when they and their chunks are few enough to scan; else None."""

@@ -2,4 +2,4 @@
 -- is the cosine. `adapters/postgres/vector_graph.py` drops and makes the graph again around bulk loads.
 CREATE INDEX chunk_vectors_document ON chunk_vectors (document_no);
 CREATE INDEX chunk_vectors_graph ON chunk_vectors
-    USING hnsw ((vector::halfvec({dimensions})) halfvec_ip_ops) WITH (m = 16, ef_construction = 64);
+    USING hnsw ((vector::halfvec({dimensions})) halfvec_ip_ops) WITH (m = 24, ef_construction = 100);
