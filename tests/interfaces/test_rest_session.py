@@ -167,6 +167,14 @@ async def test_the_right_cookie_is_found_among_others(protected: House) -> None:
         assert (await protected.client.get(f"{API}/documents", headers={"Cookie": cookies})).status_code == 401, cookies
 
 
+async def test_a_cookie_is_found_when_a_proxy_splits_the_header(protected: House) -> None:
+    session = (await protected.sign_in())["Cookie"]
+    for cookies in (("theme=dark", session), (session, "theme=dark"), ("mk_session=other", session)):
+        split = [("Cookie", cookie) for cookie in cookies]
+        assert (await protected.client.get(f"{API}/documents", headers=split)).status_code == 200, cookies
+        assert (await protected.client.get(SESSION, headers=split)).json()["authenticated"] is True, cookies
+
+
 async def test_strange_bytes_in_credentials_are_only_wrong(protected: House) -> None:
     for name, value in (
         (b"authorization", b"Bearer key_\xe4\xff"),

@@ -2,7 +2,7 @@
 
 import ipaddress
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from starlette.responses import Response
 from starlette.types import Scope
@@ -30,6 +30,17 @@ def needed_scope(method: str, path: str) -> AccessScope | None:
     if path == _KEYS or path.startswith(f"{_KEYS}/"):
         return "admin"
     return "read" if method in SAFE_METHODS or path in _READING else "write"
+
+
+def combined(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
+    """Headers by name; repeated ones joined by a comma (RFC 9110 section 5.3), so that two Hosts are no host. Cookies,
+    which may come split over HTTP/2, are joined as in one header (RFC 9113 section 8.2.3).
+    """
+    found: dict[bytes, bytes] = {}
+    for name, value in headers:
+        separator = b"; " if name == b"cookie" else b","
+        found[name] = value if name not in found else found[name] + separator + value
+    return found
 
 
 def key_secret(headers: Mapping[bytes, bytes]) -> str | None:

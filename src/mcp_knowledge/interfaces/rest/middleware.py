@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mcp_knowledge.domain.documents import new_id
 from mcp_knowledge.interfaces.logs import request_id as current_request_id
-from mcp_knowledge.interfaces.rest.access import Gate
+from mcp_knowledge.interfaces.rest.access import Gate, combined
 from mcp_knowledge.interfaces.rest.errors import as_knowledge_error, error_response, log_failure
 from mcp_knowledge.interfaces.rest.hosts import SAFE_METHODS
 from mcp_knowledge.interfaces.web.errors import error_page, wants_page
@@ -66,7 +66,7 @@ class _Exchange:
         self._receive = receive
         self._send = send
         self._status = 0
-        self._headers = _combined(scope["headers"])
+        self._headers = combined(scope["headers"])
         self._request_id = _request_id(self._headers)
 
     async def run(self) -> None:
@@ -123,14 +123,6 @@ class _Exchange:
             duration_ms = round(seconds * 1000, 2)
             fields = {"method": method, "route": route, "status": status, "durationMs": duration_ms}
             log.log(level, "%s %s %d in %.1f ms", method, route, status, duration_ms, extra={"fields": fields})
-
-
-def _combined(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
-    """Headers by name; repeated ones joined by a comma (RFC 9110 section 5.3), so that two Hosts are no host."""
-    found: dict[bytes, bytes] = {}
-    for name, value in headers:
-        found[name] = value if name not in found else found[name] + b"," + value
-    return found
 
 
 def _request_id(headers: dict[bytes, bytes]) -> str:

@@ -5,7 +5,14 @@ from starlette.responses import Response
 
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.rest import schemas
-from mcp_knowledge.interfaces.rest.access import end_session, keep_session, key_secret, peer_address, sessions
+from mcp_knowledge.interfaces.rest.access import (
+    combined,
+    end_session,
+    keep_session,
+    key_secret,
+    peer_address,
+    sessions,
+)
 from mcp_knowledge.interfaces.rest.arguments import read_body
 from mcp_knowledge.interfaces.rest.context import services
 from mcp_knowledge.interfaces.rest.operations import Answer, Operations
@@ -51,7 +58,7 @@ async def sign_out(request: Request) -> Response:
 
 async def is_authenticated(request: Request) -> bool:
     """Whether the request has a session or an API key that holds."""
-    headers, access = dict(request.scope["headers"]), services(request).access
+    headers, access = combined(request.scope["headers"]), services(request).access
     secret = key_secret(headers)
     if secret is None:
         return access.has_session(sessions(headers))
