@@ -1,10 +1,15 @@
+import signal
 import socket
+import subprocess
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import psycopg
 import pytest
 from front_door import Server, wait_until
 from rest_kit import API
+
+from mcp_knowledge.adapters.postgres import migrate
 
 STOP_S = 30.0  # ten seconds is the promise, on processors of its own; held up, the server would not end at all
 
@@ -29,3 +34,24 @@ def test_neither_a_client_that_never_finishes_nor_waiting_work_holds_up_the_end(
         assert {job["status"] for job in jobs} == {"completed"}
     finally:
         server.kill()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_a_process_that_waits_at_its_start(
+    tmp_path: Path, empty_postgres_dsn: str, kind: signal.Signals
+) -> None:
+    starting = Server(tmp_path / "data")
+    variables = {"PATH": "", "DATABASE_DRIVER": "postgres", "DATABASE_URL": empty_postgres_dsn}
+    with psycopg.connect(empty_postgres_dsn, autocommit=True) as other:
+        other.execute("SELECT pg_advisory_lock(%s)", (migrate._LOCK,))
+        process = subprocess.Popen(starting.command(), env=variables, stderr=subprocess.PIPE)
+        try:
+            query = "SELECT 1 FROM pg_stat_activity WHERE datname = %s AND query LIKE 'SELECT pg_try_advisory%%'"
+            wait_until(lambda: other.execute(query, (other.info.dbname,)).fetchone(), STOP_S, "it to wait")
+            process.send_signal(kind)
+            assert process.wait(STOP_S) == 128 + kind
+            assert process.stderr is not None and b"Traceback" not in process.stderr.read()
+        finally:
+            process.kill()
+            process.wait()

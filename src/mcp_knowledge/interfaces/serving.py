@@ -7,6 +7,7 @@ import os
 import secrets
 import signal
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -185,6 +186,7 @@ def serve(app: FastAPI, settings: Settings, announce: Callable[[str], None]) -> 
                 stopping: list[asyncio.Task[None]] = []
 
                 def on_stop() -> None:
+                    stopping_in_order.set()
                     services.events.close()
                     # Now, not after the last request: a client that never finishes must not cost the worker time.
                     loop.call_soon_threadsafe(lambda: stopping.append(asyncio.create_task(services.background.stop())))
@@ -192,16 +194,28 @@ def serve(app: FastAPI, settings: Settings, announce: Callable[[str], None]) -> 
                 await _Server(config, on_listening, on_stop).serve(sockets=[listener])
                 await asyncio.gather(*stopping)
 
-        with _signals_end_only_the_server(), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        with (
+            _signals() as stopping_in_order,
+            asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+        ):
             runner.run(run())
 
 
 @contextmanager
-def _signals_end_only_the_server() -> Iterator[None]:
-    """Uvicorn raises the signal that ended it once more, for whoever handled it before; the clean-up comes first."""
-    before = {kind: signal.signal(kind, lambda *_: None) for kind in (signal.SIGINT, signal.SIGTERM)}
+def _signals() -> Iterator[threading.Event]:
+    """A signal ends a process at once that is only starting: nothing is under way, and what it waits for may take long.
+    Once it serves, uvicorn takes the signals. It raises the one that ended it once more, for whoever handled it before;
+    the clean-up comes first. Whoever stops in order sets the event.
+    """
+    in_order = threading.Event()
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if not in_order.is_set():
+            os._exit(128 + number)
+
+    before = {kind: signal.signal(kind, handle) for kind in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield
+        yield in_order
     finally:
         for kind, handler in before.items():
             signal.signal(kind, handler)
