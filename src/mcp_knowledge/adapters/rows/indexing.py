@@ -179,6 +179,7 @@ def _settle_fingerprint(connection: Connection, fingerprint: str) -> None:
     """Keep the stored fingerprint true: this model's once no searchable vector is another's."""
     if meta_value(connection, "fingerprint") == fingerprint:
         return
+    connection.dialect.hold(connection, "fingerprint")  # else two models at once would each find itself alone
     others = first_row(
         connection,
         """SELECT 1 FROM documents d JOIN revisions r ON r.revision_no = d.current_revision_no

@@ -114,21 +114,21 @@ def release(connection: Connection, job: Job, after_ms: int) -> bool:
 
 def retry(connection: Connection, job_id: str) -> Job:
     """Queue a failed job again, if it would still do something."""
+    _hold_document(connection, job_id)
     row = first_row(
         connection,
         f"""SELECT j.job_no, j.status, j.kind, d.document_no,
                    d.status NOT IN {GONE} AND j.revision_no IN (d.newest_revision_no, d.current_revision_no),
-                   d.status = 'deleting',
-                   EXISTS (SELECT 1 FROM jobs a WHERE a.document_no = d.document_no AND a.status IN {ACTIVE})
+                   d.status = 'deleting'
             FROM jobs j JOIN documents d ON d.document_no = j.document_no WHERE j.id = ?""",
         (job_id,),
     )
     if row is None:
         raise KnowledgeError("JOB_NOT_FOUND")
-    job_no, status, kind, document_no, shown, deleting, busy = row
+    job_no, status, kind, document_no, shown, deleting = row
     if status != "failed":
         raise KnowledgeError("JOB_NOT_RETRYABLE")
-    if busy or not (shown if kind == "ingest" else deleting):
+    if is_at_work(connection, document_no) or not (shown if kind == "ingest" else deleting):
         raise KnowledgeError("JOB_NOT_RETRYABLE", "A later change of the document has made this job pointless.")
     now = now_ms()
     connection.execute(
@@ -142,6 +142,14 @@ def retry(connection: Connection, job_id: str) -> Job:
     job = get_job(connection, job_id)
     assert job is not None
     return job
+
+
+def is_at_work(connection: Connection, document_no: int) -> bool:
+    """Whether a document has a job that waits or runs. Asked by itself, after the document was locked: a statement that
+    waited for the lock would still see the jobs as they were before.
+    """
+    active = f"SELECT 1 FROM jobs WHERE document_no = ? AND status IN {ACTIVE}"
+    return first_row(connection, active, (document_no,)) is not None
 
 
 def queue_job(
@@ -210,12 +218,18 @@ def set_status_unless_ready(
 
 
 def _held(connection: Connection, job: Job) -> Row | None:
-    """The job's row, if it is still this worker's. The document is locked first, as every writer does it."""
-    if lock := connection.dialect.for_update:
-        document = f"SELECT 1 FROM documents WHERE document_no = (SELECT document_no FROM jobs WHERE id = ?){lock}"
-        first_row(connection, document, (job.id,))
+    """The job's row, if it is still this worker's."""
+    _hold_document(connection, job.id)
+    lock = connection.dialect.for_update
     sql = f"SELECT job_no, document_no, revision_no, attempt, max_attempts FROM jobs WHERE {HELD}{lock}"
     return first_row(connection, sql, (job.id, job.attempt))
+
+
+def _hold_document(connection: Connection, job_id: str) -> None:
+    """Lock the document of a job, as every writer does it before it touches the job."""
+    if lock := connection.dialect.for_update:
+        document = f"SELECT 1 FROM documents WHERE document_no = (SELECT document_no FROM jobs WHERE id = ?){lock}"
+        first_row(connection, document, (job_id,))
 
 
 def held_numbers(connection: Connection, job: Job) -> tuple[int, int, int | None] | None:

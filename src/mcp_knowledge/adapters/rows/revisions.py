@@ -82,8 +82,7 @@ _SHOWN = "coalesce(current_revision_no, newest_revision_no)"
 def reindex_document(connection: Connection, document_id: str) -> Job:
     """Queue the revision that a document shows again. Raises DOCUMENT_NOT_FOUND or DOCUMENT_BUSY."""
     document_no = documents.live_number(connection, document_id)
-    active = f"SELECT 1 FROM jobs WHERE document_no = ? AND status IN {ACTIVE}"
-    if first_row(connection, active, (document_no,)):
+    if job_rows.is_at_work(connection, document_no):
         raise KnowledgeError("DOCUMENT_BUSY")
     now = now_ms()
     row = first_row(connection, f"SELECT {_SHOWN} FROM documents WHERE document_no = ?", (document_no,))
@@ -100,16 +99,14 @@ def reindex_documents(connection: Connection, after_id: str, limit: int) -> tupl
     now = now_ms()
     rows = list(
         connection.execute(
-            f"""SELECT d.document_no, d.id, {_SHOWN}, EXISTS (
+            f"""SELECT d.document_no, d.id, {_SHOWN} FROM documents d
+                WHERE d.id > ? AND d.status NOT IN {GONE} AND NOT EXISTS (
                     SELECT 1 FROM jobs a WHERE a.document_no = d.document_no AND a.status IN {ACTIVE})
-                FROM documents d WHERE d.id > ? AND d.status NOT IN {GONE} ORDER BY d.id LIMIT ?""",
+                ORDER BY d.id LIMIT ?{connection.dialect.for_update}""",
             (after_id, limit),
         )
     )
-    queued = []
-    for document_no, document_id, revision_no, busy in rows:
-        if not busy:
-            job_rows.queue_job(connection, "ingest", document_no, revision_no, now, background=True)
-            job_rows.set_status_unless_ready(connection, document_no, "pending", now)
-            queued.append(document_id)
-    return queued, rows[-1][1] if len(rows) == limit else None
+    for document_no, _, revision_no in rows:
+        job_rows.queue_job(connection, "ingest", document_no, revision_no, now, background=True)
+        job_rows.set_status_unless_ready(connection, document_no, "pending", now)
+    return [row[1] for row in rows], rows[-1][1] if len(rows) == limit else None
