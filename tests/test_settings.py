@@ -103,7 +103,26 @@ def test_who_listens_to_the_network_needs_a_passphrase_or_says_that_it_does_not(
         assert load_settings(host=host, allow_insecure_bind=True).host == host
     for host in ("127.0.0.1", "127.8.9.1", "::1", "localhost"):
         assert load_settings(host=host).binds_loopback
-    assert faults_of(dashboard_passphrase=" \t ") == ["DASHBOARD_PASSPHRASE must not be blank"]
+    assert faults_of(dashboard_passphrase="   ") == ["DASHBOARD_PASSPHRASE must not be blank"]
+
+
+@pytest.mark.parametrize("passphrase", ["x" * 1001, "from a file\n", "two\nlines", "a\tb"])
+def test_a_passphrase_that_nobody_could_enter_stops_the_start(passphrase: str) -> None:
+    (fault,) = faults_of(dashboard_passphrase=passphrase)
+    assert fault.startswith("DASHBOARD_PASSPHRASE m") and passphrase not in fault
+
+
+@pytest.mark.parametrize(
+    "hosts", ["*", "*.example.org", "https://docs.example.org", "docs.example.org/", "a b", "ok,é.org"]
+)
+def test_a_host_name_that_no_request_could_have_stops_the_start(hosts: str) -> None:
+    (fault,) = faults_of(allowed_hosts=hosts)
+    assert fault.startswith("ALLOWED_HOSTS must be host names")
+
+
+def test_host_names_may_have_ports_and_be_addresses() -> None:
+    hosts = ("docs.example.org", "web_1:8443", "192.168.1.5:3000", "fe80::1", "[fe80::1]:3000")
+    assert load_settings(allowed_hosts=",".join(hosts)).allowed_hosts == hosts
 
 
 def test_the_server_profile_has_its_own_defaults_which_settings_override() -> None:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, SecretStr, ValidationError, field_serializer, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from mcp_knowledge.domain.access import MAX_PASSPHRASE_CHARS
 from mcp_knowledge.domain.cursors import secret_from
 
 MODEL_DIR = Path(__file__).parent / "models" / "all-MiniLM-L6-v2"
@@ -21,10 +22,12 @@ SERVER_PASSPHRASE_CHARS = 12
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]")
 _ENDPOINT = re.compile(r"https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(:[0-9]{1,5})?/?")
 _REGION = re.compile(r"[A-Za-z0-9-]+")
+_HOST_NAME = re.compile(r"[A-Za-z0-9._:-]+|\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?")  # or an address; with a port or without
 _CREDENTIAL = re.compile(r"[!-~]+")
 # User and password, then hosts. An unescaped sign in a password would make a part of it a host or a name.
 _HOST = r"(?:\[[^\[\]@/?]*\]|[^:@/?\[\]]*)(?::\d*)?"
 _POSTGRES_URL = re.compile(rf"postgres(?:ql)?://(?:[^@/]*@)?{_HOST}(?:,{_HOST})*(?:/[^@?]*)?(?:\?.*)?")
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 _MASK = "**********"  # as pydantic shows a secret
 _PASSWORD = re.compile(r"^(\w+://[^:@]*:).*@")  # up to the last @: one of the password may not be escaped
 _PASSWORD_IN_QUERY = re.compile(r"([?&](?:ssl)?password=)[^&#]*")
@@ -259,8 +262,10 @@ class Settings(BaseSettings):
 
     def _access_faults(self) -> Iterator[str]:
         passphrase, secret = self.dashboard_passphrase, self.document_cursor_secret
-        if passphrase and not passphrase.get_secret_value().strip():
-            yield "DASHBOARD_PASSPHRASE must not be blank"
+        if passphrase:
+            yield from _passphrase_faults(passphrase.get_secret_value())
+        if not all(_HOST_NAME.fullmatch(name) for name in self.allowed_hosts):
+            yield "ALLOWED_HOSTS must be host names or addresses, with a port or without: no * and no http://"
         if self.app_profile == "server":
             if passphrase is None or len(passphrase.get_secret_value()) < SERVER_PASSPHRASE_CHARS:
                 yield f"DASHBOARD_PASSPHRASE needs {SERVER_PASSPHRASE_CHARS} characters or more in the server profile"
@@ -310,6 +315,16 @@ class Settings(BaseSettings):
         if self.storage_driver == "local":
             return str(self.blobs_path)
         return f"s3://{self.s3_bucket}" + (f" at {self.s3_endpoint}" if self.s3_endpoint else "")
+
+
+def _passphrase_faults(passphrase: str) -> Iterator[str]:
+    """Why nobody could sign in with it, or everybody."""
+    if not passphrase.strip():
+        yield "DASHBOARD_PASSPHRASE must not be blank"
+    if len(passphrase) > MAX_PASSPHRASE_CHARS:
+        yield f"DASHBOARD_PASSPHRASE may have {MAX_PASSPHRASE_CHARS:,} characters"
+    if _CONTROLS.search(passphrase):
+        yield "DASHBOARD_PASSPHRASE must not hold line ends or other control characters: nobody could type them"
 
 
 def without_password(url: str) -> str:

@@ -18,6 +18,7 @@ KEY_MARK = "key_"
 KEY_BYTES = 32
 SESSION_MS = 30 * 24 * 60 * 60 * 1000
 MINUTE_MS = 60_000
+MAX_PASSPHRASE_CHARS = 1000
 _PREFIX_CHARS = len(KEY_MARK) + 8  # enough to tell keys apart, and 35 of the 43 secret characters stay unknown
 _SESSION = "session"
 _IPV6_SITE_BITS = 64  # what one customer line has: its owner can use any address below it

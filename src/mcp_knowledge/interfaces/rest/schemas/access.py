@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from mcp_knowledge.domain.access import AccessScope
+from mcp_knowledge.domain.access import MAX_PASSPHRASE_CHARS, AccessScope
 from mcp_knowledge.interfaces.rest.arguments import Arguments, NoControls
 from mcp_knowledge.interfaces.rest.schemas.common import Shape, Timestamp
 
@@ -21,7 +21,9 @@ class Session(Shape):
 class SignIn(Arguments):
     """Signing in."""
 
-    passphrase: Annotated[str, StringConstraints(max_length=1000)] = Field(description="DASHBOARD_PASSPHRASE.")
+    passphrase: Annotated[str, StringConstraints(max_length=MAX_PASSPHRASE_CHARS)] = Field(
+        description="DASHBOARD_PASSPHRASE."
+    )
 
 
 class SignedIn(Shape):
