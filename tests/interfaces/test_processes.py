@@ -174,21 +174,23 @@ def test_a_process_that_answers_reads_no_files_itself(api: Server, worker: Serve
 
 
 @pytest.mark.parametrize(
-    ("role", "unneeded"),
+    ("role", "driver", "unneeded"),
     [
-        ("api", {"mcp_knowledge.adapters.sqlite.connection", "apsw", *PARSER_MODULES}),
-        ("worker", {"mcp_knowledge.interfaces.web.pages", "mcp_knowledge.interfaces.mcp.http", "mcp", *PARSER_MODULES}),
+        ("all", "sqlite", {"psycopg", "pgvector", "obstore", "mcp_knowledge.adapters.postgres.dialect"}),
+        ("api", "postgres", {"mcp_knowledge.adapters.sqlite.connection", "apsw", "obstore", *PARSER_MODULES}),
+        ("worker", "postgres", {"mcp_knowledge.interfaces.web.pages", "mcp", "obstore", *PARSER_MODULES}),
     ],
 )
-def test_a_process_loads_nothing_that_its_role_does_not_need(
-    fleet: Fleet, tmp_path: Path, role: str, unneeded: set[str]
+def test_a_process_loads_nothing_that_its_role_and_its_drivers_do_not_need(
+    fleet: Fleet, tmp_path: Path, role: str, driver: str, unneeded: set[str]
 ) -> None:
+    address = fleet.dsn if driver == "postgres" else ""
     code = f"""
 import asyncio, sys
 from mcp_knowledge.app import create_app
 from mcp_knowledge.settings import load_settings
 settings = load_settings(
-    role={role!r}, database_driver="postgres", database_url={fleet.dsn!r}, data_dir={str(tmp_path)!r}
+    role={role!r}, database_driver={driver!r}, database_url={address!r}, data_dir={str(tmp_path)!r}
 )
 app = create_app(settings)
 async def run():

@@ -10,8 +10,6 @@ from mcp_knowledge.adapters.folder_owner import claim_folder
 from mcp_knowledge.adapters.rows.access import SqlAccessStore
 from mcp_knowledge.adapters.rows.dialect import Database
 from mcp_knowledge.adapters.rows.store import SqlStore
-from mcp_knowledge.adapters.s3 import S3BlobStore
-from mcp_knowledge.adapters.s3_connection import bucket_of
 from mcp_knowledge.domain.cursors import SECRET_BYTES
 from mcp_knowledge.ports import BlobStore
 from mcp_knowledge.settings import Settings
@@ -31,6 +29,9 @@ async def open_blobs(settings: Settings, database: Database) -> AsyncIterator[Bl
         await claim_folder(settings.blobs_path, owner, SqlStore(database).blob_keys)
         yield LocalBlobStore(settings.blobs_path)
         return
+    from mcp_knowledge.adapters.s3 import S3BlobStore
+    from mcp_knowledge.adapters.s3_connection import bucket_of
+
     blobs = S3BlobStore(bucket_of(settings), settings.data_dir / "uploads", owner)
     await blobs.open()
     try:
