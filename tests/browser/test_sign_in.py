@@ -84,6 +84,7 @@ def test_the_login_page_fits_a_narrow_window(visit_guarded: Visits) -> None:
     visitor = visit_guarded("/", viewport={"width": 320, "height": 640})
     expect(visitor.page.get_by_label("Passphrase")).to_be_visible()
     assert visitor.content_width() == 320
+    expect(visitor.page.get_by_role("link", name="MCP Knowledge")).to_have_count(1)  # its words make room for the icon
 
 
 def test_an_open_page_leads_to_the_login_page_when_the_session_has_ended(visit_guarded: Visits) -> None:

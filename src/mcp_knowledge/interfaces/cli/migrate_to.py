@@ -67,7 +67,9 @@ def migrate_to(
     source is never changed. What is interrupted goes on when the command is run again. Stop servers and workers
     before. Exit code 1 when the two are not equal.
 
-    Example: mcp-knowledge migrate-to postgres --database-url postgresql://knowledge:…@db.example.com/knowledge
+    Others on this machine can see what a command line says: give the password as PGPASSWORD, or all in DATABASE_URL.
+
+    Example: PGPASSWORD=… mcp-knowledge migrate-to postgres --database-url postgresql://knowledge@db.example.com/knowledge
     """
     from mcp_knowledge.interfaces.cli.moving import move
 
