@@ -9,17 +9,15 @@ that filters on it leave one part of it: what is nearest to most queries is out 
 import asyncio
 import sys
 import time
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from multiprocessing import get_context
-from typing import Any
 
 import numpy as np
 import psycopg
 from generated import CHUNKS_A_DOCUMENT, WORDS_A_CHUNK, Language, batches, indexed, new_document, noisy
 
 from mcp_knowledge.adapters.postgres.connection import PostgresDatabase
+from mcp_knowledge.adapters.postgres.text_index import drop_text_index, make_text_index
 from mcp_knowledge.adapters.postgres.vector_graph import drop_graph, make_graph
 from mcp_knowledge.adapters.rows.jobs import SqlJobQueue
 from mcp_knowledge.adapters.rows.store import SqlStore
@@ -85,7 +83,8 @@ async def fill(dsn: str, embedder: Embedder, chunks: int) -> None:
     await database.open()
     try:
         await database.write(drop_graph)
-        with _without_full_text_index(dsn), ProcessPoolExecutor(_WRITERS, get_context("spawn")) as pool:
+        await database.write(drop_text_index)
+        with ProcessPoolExecutor(_WRITERS, get_context("spawn")) as pool:
             total = chunks // CHUNKS_A_DOCUMENT
             parts = [
                 pool.submit(_write_part, bulk, centres, embedder.fingerprint, part)
@@ -93,6 +92,7 @@ async def fill(dsn: str, embedder: Embedder, chunks: int) -> None:
             ]
             for part in parts:
                 await asyncio.wrap_future(part)
+        await database.write(make_text_index)
         start = time.perf_counter()
         await database.write(lambda connection: make_graph(connection, embedder.dimensions))
         print(
@@ -154,13 +154,3 @@ def _metadata(number: int) -> dict[str, int]:
     """Always the same for a document; `topic` is a region, not yet the number of a text."""
     random, topic = np.random.default_rng(number).integers(0, 1000, 2)
     return {"random": int(random), "topic": int(topic)}
-
-
-@contextmanager
-def _without_full_text_index(dsn: str) -> Iterator[None]:
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        found: Any = connection.execute("SELECT indexdef FROM pg_indexes WHERE indexname = 'chunk_terms_terms'")
-        (definition,) = found.fetchone()
-        connection.execute("DROP INDEX chunk_terms_terms")
-        yield
-        connection.execute(definition)

@@ -144,7 +144,6 @@ SCOPE = st.one_of(
 def low_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is done for speed in a large collection is done in a small one."""
     monkeypatch.setattr(lexicon, "_MAX_CHANGES", 3)
-    monkeypatch.setattr(lexicon, "_BATCH_CHUNKS", 2)
 
 
 @pytest.fixture(params=["usual", "few rows", "few documents"])

@@ -91,7 +91,7 @@ async def transfer(source: End, target: End) -> None:
     assert await rows.look() == "new"
     await rows.begin()
     await rows.copy(lambda count: None)
-    await rows.index(lambda count: None)
+    await rows.index(lambda count: None, lambda count: None)
     assert all(table.equal for table in await rows.compare(lambda count: None))
     await rows.finish()
 

@@ -6,7 +6,7 @@ add up to what the full text holds.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from psycopg.types.json import Jsonb
@@ -18,16 +18,14 @@ from mcp_knowledge.domain.tokens import index_text
 if TYPE_CHECKING:
     from mcp_knowledge.adapters.postgres.connection import PostgresConnection
 
-_BATCH_CHUNKS = 500
+TextsOfDocument = tuple[int, Sequence[int], str, Sequence[IndexedText]]  # number, chunks' numbers, title, texts
+
 # A search adds up the changes that are not folded in yet: so many of them take about a millisecond.
 _MAX_CHANGES = 64
 _MAX_CHANGED_TERMS = 50_000
 _FOLDING = 0x4D43504C  # "MCPL"; of the advisory lock that one transaction at a time folds under
 
-_INSERT = """
-    INSERT INTO chunk_terms (chunk_no, document_no, size, frequencies, terms)
-    SELECT n.chunk_no, ?, n.size, n.frequencies, n.terms
-    FROM unnest(?::bigint[], ?::int[], ?::sparsevec[], ?::tsvector[]) AS n (chunk_no, size, frequencies, terms)"""
+_COPY = "COPY chunk_terms (chunk_no, document_no, size, frequencies, terms) FROM STDIN"
 _NOTE = "INSERT INTO term_changes (chunks, tokens, terms, counts) VALUES (?, ?, ?, ?)"
 _REMOVE = """
     WITH gone AS (DELETE FROM chunk_terms WHERE document_no = ? RETURNING size, terms),
@@ -63,26 +61,23 @@ def add_chunks(
     texts: Sequence[IndexedText],
 ) -> None:
     """Make a document's chunks findable."""
-    title_terms = index_text(title).split()
+    add_documents(connection, [(document_no, chunk_nos, title, texts)])
+
+
+def add_documents(connection: "PostgresConnection", documents: Iterable[TextsOfDocument]) -> None:
+    """Make the chunks of several documents findable, and note the change once."""
     counts: Counter[str] = Counter()
-    tokens = 0
-    for start in range(0, len(chunk_nos), _BATCH_CHUNKS):
-        rows = [chunk_terms(title_terms, text) for text in texts[start : start + _BATCH_CHUNKS]]
-        for row in rows:
-            counts.update(row.lexemes)
-        tokens += sum(row.size for row in rows)
-        connection.execute(
-            _INSERT,
-            (
-                document_no,
-                list(chunk_nos[start : start + _BATCH_CHUNKS]),
-                [row.size for row in rows],
-                [row.frequencies for row in rows],
-                [row.vector for row in rows],
-            ),
-        )
-    if chunk_nos:
-        connection.execute(_NOTE, (len(chunk_nos), tokens, len(counts), Jsonb(counts)))
+    chunks = tokens = 0
+    with connection.raw.cursor() as cursor, cursor.copy(_COPY) as copy:
+        for document_no, chunk_nos, title, texts in documents:
+            title_terms = index_text(title).split()
+            for chunk_no, text in zip(chunk_nos, texts, strict=True):
+                row = chunk_terms(title_terms, text)
+                copy.write_row((chunk_no, document_no, row.size, row.frequencies, row.vector))
+                counts.update(row.lexemes)
+                chunks, tokens = chunks + 1, tokens + row.size
+    if chunks:
+        connection.execute(_NOTE, (chunks, tokens, len(counts), Jsonb(counts)))
         _fold_when_many(connection)
 
 

@@ -4,29 +4,18 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
 from mcp_knowledge.adapters.rows.content import unpack_text
-from mcp_knowledge.adapters.rows.dialect import Connection, Database, IndexedText, Row
+from mcp_knowledge.adapters.rows.dialect import Connection, Database, Row
 from mcp_knowledge.adapters.rows.fulltext import indexed_text
 from mcp_knowledge.adapters.rows.sql import storable
-from mcp_knowledge.adapters.transfer.sides import neutral
+from mcp_knowledge.adapters.transfer.sides import DocumentTexts, neutral
 from mcp_knowledge.adapters.transfer.tables import Key, Table, page_end, page_rows
 
 Item = TypeVar("Item")
 Reader = Callable[[Connection, Table, Key | None, Key], list[Item]]  # what stands after the first key up to the second
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentTexts:
-    """What makes a document's chunks findable by their words."""
-
-    document_no: int
-    title: str
-    chunk_nos: list[int]
-    texts: list[IndexedText]
 
 
 @asynccontextmanager

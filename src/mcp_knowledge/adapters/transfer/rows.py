@@ -12,7 +12,7 @@ from mcp_knowledge.adapters.rows.revisions import blob_keys
 from mcp_knowledge.adapters.rows.sql import meta_value, set_meta
 from mcp_knowledge.adapters.transfer import state as states
 from mcp_knowledge.adapters.transfer.digests import Digest
-from mcp_knowledge.adapters.transfer.pages import DocumentTexts, keys_of_originals, pages, rows_of, texts_of_documents
+from mcp_knowledge.adapters.transfer.pages import keys_of_originals, pages, rows_of, texts_of_documents
 from mcp_knowledge.adapters.transfer.sides import Side
 from mcp_knowledge.adapters.transfer.state import State
 from mcp_knowledge.adapters.transfer.tables import CHUNKS_OF_DOCUMENTS, TABLES, WITH_ORIGINALS, Table, extent
@@ -113,19 +113,22 @@ class RowTransfer:
         for table in TABLES:
             await self._copy_table(table, advance)
 
-    async def index(self, advance: Advance) -> None:
-        """Make full text and vector index in the target. `advance` counts chunks."""
+    async def index(self, advance: Advance, settled: Advance) -> None:
+        """Make the full text in the target, and the large indexes. `advance` counts chunks; `settled` is told once."""
+        side = self._target.side
         if TEXTS in self._state.done:
             advance(self._rows_in("chunks"))
+            settled(1)
             return
         position = self._state.positions.get(TEXTS)
         if position is not None:
-            advance(await self._target.database.read(self._target.side.indexed_texts))
+            advance(await self._target.database.read(side.indexed_texts))
         async with pages(self._source.database, CHUNKS_OF_DOCUMENTS, position, texts_of_documents) as following:
             async for documents, end in following:
-                await self._step(self._state.at(TEXTS, end), partial(_add_texts, documents=documents))
+                await self._step(self._state.at(TEXTS, end), partial(side.add_texts, documents=documents))
                 advance(sum(len(document.chunk_nos) for document in documents))
-        await self._step(self._state.without(TEXTS), self._target.side.settle)
+        await self._step(self._state.without(TEXTS), side.settle)
+        settled(1)
 
     async def originals(self, take: Callable[[Sequence[tuple[str, bytes]]], Awaitable[None]]) -> None:
         """Give away all keys of originals with their SHA-256, some at a time. What was taken is not given again."""
@@ -252,10 +255,3 @@ def _held(connection: Connection) -> str:
 
 def _meta(connection: Connection) -> dict[str, Any]:
     return {key: value for key, value in connection.execute("SELECT key, value FROM meta") if key != states.MOVING}
-
-
-def _add_texts(connection: Connection, documents: Sequence[DocumentTexts]) -> None:
-    for document in documents:
-        connection.dialect.add_texts(
-            connection, document.document_no, document.chunk_nos, document.title, document.texts
-        )

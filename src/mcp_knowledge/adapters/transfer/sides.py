@@ -1,16 +1,27 @@
 """What a copy asks of either database beyond the statements that both read alike; and of SQLite."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Protocol
 
 import numpy as np
 
-from mcp_knowledge.adapters.rows.dialect import Connection, Row
+from mcp_knowledge.adapters.rows.dialect import Connection, IndexedText, Row
 from mcp_knowledge.adapters.rows.sql import first_row
 from mcp_knowledge.adapters.transfer.tables import Table
 
 _LARGEST_INTEGER = 2**63  # of SQLite
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentTexts:
+    """What makes a document's chunks findable by their words."""
+
+    document_no: int
+    title: str
+    chunk_nos: list[int]
+    texts: list[IndexedText]
 
 
 class Side(Protocol):
@@ -34,6 +45,10 @@ class Side(Protocol):
 
     def meta_value(self, key: str, value: Any) -> Any:
         """A value of the other side's `meta` as it is kept here."""
+        ...
+
+    def add_texts(self, connection: Connection, documents: Sequence[DocumentTexts]) -> None:
+        """Make documents' chunks findable by their words."""
         ...
 
     def indexed_texts(self, connection: Connection) -> int:
@@ -112,6 +127,13 @@ class SqliteSide:
     def meta_value(self, key: str, value: Any) -> Any:
         """The generation is counted in place."""
         return int(value) if key == "generation" else value
+
+    def add_texts(self, connection: Connection, documents: Sequence[DocumentTexts]) -> None:
+        """Document by document."""
+        for document in documents:
+            connection.dialect.add_texts(
+                connection, document.document_no, document.chunk_nos, document.title, document.texts
+            )
 
     def indexed_texts(self, connection: Connection) -> int:
         """Rows of the FTS5 table, which keeps their sizes."""

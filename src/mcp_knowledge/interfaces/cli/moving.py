@@ -136,13 +136,15 @@ async def move(source: Settings, target: Settings, *, quiet: bool) -> MoveReport
         await rows.share_secret(same_storage=in_place)  # before the target marks its storage with it
         ours = None if in_place else await closing.enter_async_context(open_blobs(target, into.database))
         bar = closing.enter_context(progress_bar(quiet))
+        copied, indexed = _task(bar, "Rows", rows.rows), _task(bar, "Full text", rows.chunks)
+        settled = _task(bar, "Indexes", 1)
         originals = OriginalsMove(theirs, ours, _task(bar, "Originals", len(held)))
         if beginning == "new":
             await originals.refuse_others(held)
         if beginning != "resumed":
             await rows.begin()
-        await rows.copy(_task(bar, "Rows", rows.rows))
-        await rows.index(_task(bar, "Full text and vectors", rows.chunks))
+        await rows.copy(copied)
+        await rows.index(indexed, settled)
         await rows.originals(lambda page: originals.take([Original(key, sha256.hex()) for key, sha256 in page]))
         tables = await rows.compare(_task(bar, "Comparison", rows.rows))
         lost, unchanged = await originals.missing_in_target(held), await rows.unchanged()
