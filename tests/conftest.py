@@ -21,9 +21,20 @@ def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(Settings.model_config, "env_file", None)
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run what is marked `both_databases` on each of them."""
+    if "settings" in metafunc.fixturenames and metafunc.definition.get_closest_marker("both_databases"):
+        metafunc.parametrize("settings", ("sqlite", "postgres"), indirect=True)
+
+
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    return load_settings(data_dir=tmp_path / "data")
+def settings(tmp_path: Path, request: pytest.FixtureRequest) -> Settings:
+    """A data directory of the test's own, and a database on the server for a test that runs on both."""
+    folder = tmp_path / "data"
+    if getattr(request, "param", "sqlite") == "sqlite":
+        return load_settings(data_dir=folder)
+    dsn = request.getfixturevalue("postgres_dsn")
+    return load_settings(data_dir=folder, database_driver="postgres", database_url=dsn)
 
 
 @pytest.fixture

@@ -61,6 +61,14 @@ def postgres_dsn(postgres_server: Databases, postgres_template: str) -> Iterator
     postgres_server.drop_database(name)
 
 
+@pytest.fixture(scope="module")
+def shared_postgres_dsn(postgres_server: Databases, postgres_template: str) -> Iterator[str]:
+    """A database with the current schema, shared by a module's tests."""
+    name = fresh_name()
+    yield postgres_server.create_database(name, postgres_template)
+    postgres_server.drop_database(name)
+
+
 @pytest.fixture
 def empty_postgres_dsn(postgres_server: Databases) -> Iterator[str]:
     """A database of the test's own without anything in it, the extension included."""

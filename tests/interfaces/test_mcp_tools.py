@@ -29,9 +29,17 @@ TOOL_NAMES = [
 ]
 
 
+@pytest.fixture(scope="module", params=("sqlite", "postgres"))
+def database(request: pytest.FixtureRequest) -> dict[str, str]:
+    """The settings of an empty database."""
+    if request.param == "sqlite":
+        return {}
+    return {"database_driver": "postgres", "database_url": request.getfixturevalue("shared_postgres_dsn")}
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Running]:
-    async with running(tmp_path_factory.mktemp("mcp") / "data") as started:
+async def world(tmp_path_factory: pytest.TempPathFactory, database: dict[str, str]) -> AsyncIterator[Running]:
+    async with running(tmp_path_factory.mktemp("mcp") / "data", **database) as started:
         yield started
 
 

@@ -10,6 +10,8 @@ from zip_files import Entry, bomb_of_overlaps, directory_only, nested, raw_zip, 
 
 from mcp_knowledge.settings import load_settings
 
+pytestmark = pytest.mark.both_databases
+
 SEGMENTS = "/".join(["deep"] * 33) + "/a.txt"
 
 

@@ -4,6 +4,8 @@ import httpx2
 import pytest
 from rest_kit import API, assert_error, upload
 
+pytestmark = pytest.mark.both_databases
+
 COLLECTIONS = f"{API}/collections"
 
 

@@ -11,6 +11,8 @@ from rest_kit import API, assert_error
 from mcp_knowledge.interfaces.rest.jobs import event_stream
 from mcp_knowledge.services.events import Events
 
+pytestmark = pytest.mark.both_databases
+
 OLDEST = f"evt_{0:032x}"  # before every event
 
 

@@ -11,6 +11,8 @@ from rest_kit import API, assert_error
 
 from mcp_knowledge.adapters.minilm import MiniLmEmbedder
 
+pytestmark = pytest.mark.both_databases
+
 DOCUMENTS = f"{API}/documents"
 SECTIONS = 8
 

@@ -5,6 +5,8 @@ import pytest
 from front_door import add
 from rest_kit import API, assert_error
 
+pytestmark = pytest.mark.both_databases
+
 SEARCH = f"{API}/search"
 TEXTS = {
     "invoice.md": "# Invoices\n\nInvoice INV-0042 was paid late by the customer in Lyon.",
