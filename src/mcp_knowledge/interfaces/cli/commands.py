@@ -15,6 +15,7 @@ from mcp_knowledge.interfaces.cli import output
 from mcp_knowledge.interfaces.cli.context import AsJson, settings_of, with_services
 from mcp_knowledge.interfaces.cli.keys import keys
 from mcp_knowledge.interfaces.cli.migrate_to import migrate_to
+from mcp_knowledge.interfaces.search_wire import search_result
 from mcp_knowledge.services import Services
 from mcp_knowledge.settings import Settings, SettingsError, without_password
 
@@ -205,7 +206,7 @@ def search(
     )
     result = with_services(settings, lambda services: services.search.search(request))
     if as_json:
-        output.print_json(wire.search_result(result, explain))
+        output.print_json(search_result(result, explain))
     else:
         output.print_search(result, explain)
 

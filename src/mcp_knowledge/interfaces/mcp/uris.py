@@ -20,11 +20,6 @@ class ResourceAddress:
     chunk_id: str = ""
 
 
-def document_uri(document_id: str) -> str:
-    """A document's fields."""
-    return f"{SCHEME}{document_id}"
-
-
 def normalized_uri(document_id: str) -> str:
     """A document's text, as blocks."""
     return f"{SCHEME}{document_id}/normalized"

@@ -8,12 +8,12 @@ from starlette.responses import Response
 
 from mcp_knowledge.domain.search import SearchResult
 from mcp_knowledge.errors import KnowledgeError
-from mcp_knowledge.interfaces import wire
 from mcp_knowledge.interfaces.rest import schemas
 from mcp_knowledge.interfaces.rest.arguments import clamp, read_json, shown
 from mcp_knowledge.interfaces.rest.context import services
 from mcp_knowledge.interfaces.rest.operations import Answer, Operations
 from mcp_knowledge.interfaces.rest.responses import json_response, large_json_response
+from mcp_knowledge.interfaces.search_wire import search_result
 from mcp_knowledge.services import Services
 from mcp_knowledge.services.search_request import search_request
 
@@ -69,8 +69,8 @@ async def explain(request: Request) -> Response:
 
 async def _answer(result: SearchResult, explain: bool) -> Response:
     if result.request.expand.type in ("section", "document"):  # every hit may bring a whole document
-        return await large_json_response(lambda: wire.search_result(result, explain))
-    return json_response(wire.search_result(result, explain))
+        return await large_json_response(lambda: search_result(result, explain))
+    return json_response(search_result(result, explain))
 
 
 async def _run(found: Services, body: dict[str, Any], explain: bool = False) -> SearchResult:
