@@ -37,6 +37,13 @@ def project_imports(path: Path) -> set[str]:
     return found
 
 
+def adapters_imported(path: Path) -> set[str]:
+    prefix = f"{PACKAGE}.adapters."
+    nodes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
+    names = [f"{node.module}.{alias.name}" for node in nodes for alias in node.names]
+    return {name.removeprefix(prefix).split(".")[0] for name in names if name.startswith(prefix)}
+
+
 def third_party_imports(path: Path) -> set[str]:
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
@@ -62,3 +69,19 @@ def test_the_domain_needs_no_library_but_regex(path: Path) -> None:
     import sys
 
     assert third_party_imports(path) <= set(sys.stdlib_module_names) | {"regex", PACKAGE}
+
+
+@pytest.mark.parametrize(
+    ("package", "strangers"),
+    [
+        ("rows", {"sqlite", "postgres", "apsw", "libsql", "psycopg", "pgvector"}),
+        ("sqlite", {"postgres", "psycopg", "pgvector"}),
+        ("postgres", {"sqlite", "apsw", "libsql"}),
+    ],
+)
+def test_what_both_databases_share_knows_neither_and_none_knows_the_other(package: str, strangers: set[str]) -> None:
+    modules = list((SOURCE / "adapters" / package).rglob("*.py"))
+    assert modules
+    for path in modules:
+        assert third_party_imports(path) & strangers == set(), path
+        assert adapters_imported(path) & strangers == set(), path
