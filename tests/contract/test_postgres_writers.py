@@ -1,11 +1,12 @@
 """Writers on a server meet each other, and none of them is made to wait for ever or to give up."""
 
 import asyncio
+import time
 
 import psycopg
 import pytest
 from back_ends import opened
-from contract_kit import Clock, new_document
+from contract_kit import LEASE_MS, Clock, new_document
 from front_door import until, wait_until
 
 from mcp_knowledge.adapters.postgres import connection
@@ -68,3 +69,23 @@ async def test_a_transaction_that_the_server_ended_while_its_process_was_halted_
         with psycopg.connect(postgres_dsn, autocommit=True) as watcher:
             assert await backend.database.write(work) == 7
     assert len({*sessions}) == 2
+
+
+async def test_work_that_a_machine_with_a_fast_clock_queued_is_due_at_once_and_stays_with_its_worker(
+    postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened("postgres", postgres_dsn, Clock(now_ms)) as backend:
+        with monkeypatch.context() as fast:
+            _put_clock_forward(fast)
+            document, _ = await backend.store.create_document(new_document())
+        (job,) = await backend.queue.claim("right", 10, LEASE_MS)
+        with monkeypatch.context() as fast:
+            _put_clock_forward(fast)
+            assert await backend.queue.claim("fast", 10, LEASE_MS) == []
+            assert await backend.queue.release(job)
+        assert [job.document_id for job in await backend.queue.claim("right", 10, LEASE_MS)] == [document.id]
+
+
+def _put_clock_forward(patch: pytest.MonkeyPatch) -> None:
+    right = time.time_ns
+    patch.setattr(time, "time_ns", lambda: right() + 3_600 * 10**9)

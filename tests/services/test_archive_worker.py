@@ -12,8 +12,8 @@ from ingest_kit import NAME, Bench, open_bench, until
 from outage_kit import BrittleDatabase, short_pauses
 from zip_files import zip_of
 
-from mcp_knowledge.adapters.rows import archive_rows, archives
 from mcp_knowledge.adapters.rows.archives import SqlArchiveStore
+from mcp_knowledge.adapters.sqlite import dialect
 from mcp_knowledge.adapters.sqlite.connection import Database
 from mcp_knowledge.adapters.zip_files import ZipReader
 from mcp_knowledge.domain.documents import ArchiveImport, now_ms
@@ -181,8 +181,7 @@ async def test_a_fault_of_ours_is_tried_again_and_nothing_is_doubled(
 
     async with bench.working():
         await until(is_queued_again)
-        for module in (archive_rows, archives):
-            monkeypatch.setattr(module, "now_ms", lambda: now_ms() + 60_000)
+        monkeypatch.setattr(dialect, "now_ms", lambda: now_ms() + 60_000)
         await until(lambda: bench.has_ended(archive_id))
     await bench.assert_imported_once(archive_id)
 
@@ -247,8 +246,7 @@ async def test_an_archive_is_kept_and_tried_again_however_often_we_have_failed(
     async with bench.working():
         await until(waits_with_a_reason)
         assert f"archives/{archive_id}" in await bench.bench.keys()
-        for module in (archive_rows, archives):
-            monkeypatch.setattr(module, "now_ms", lambda: now_ms() + 3_600_000)
+        monkeypatch.setattr(dialect, "now_ms", lambda: now_ms() + 3_600_000)
         await until(lambda: bench.has_ended(archive_id))
     assert (await bench.assert_imported_once(archive_id)).error is None
 

@@ -1,5 +1,6 @@
 """What PostgreSQL does differently from SQLite; `rows.dialect.Dialect` says what is asked."""
 
+import time
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, cast
@@ -9,12 +10,15 @@ import numpy as np
 from mcp_knowledge.adapters.postgres import lexicon
 from mcp_knowledge.adapters.rows.dialect import Connection, IndexedText, Topic
 from mcp_knowledge.adapters.rows.sql import ACTIVE
+from mcp_knowledge.domain.documents import now_ms
 from mcp_knowledge.ports import Vector
 
 if TYPE_CHECKING:
     from mcp_knowledge.adapters.postgres.connection import PostgresConnection
 
 CHANNELS: dict[Topic, str] = {"jobs": "mk_jobs", "archives": "mk_archives"}  # of NOTIFY
+
+_CLOCK = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 
 
 class PostgresDialect:
@@ -65,6 +69,13 @@ class PostgresDialect:
     def vector(self, value: Any) -> Vector:
         """A stored vector as it was read."""
         return np.asarray(value.to_numpy(), np.float32)
+
+    def queue_ms(self, connection: Connection) -> int:
+        """The server's clock: those of the machines around it may differ, and a job would wait until the latest says
+        so, or be taken from its worker.
+        """
+        server_ms = int(next(connection.execute(_CLOCK))[0])
+        return now_ms() + server_ms - time.time_ns() // 1_000_000
 
     def hold(self, connection: Connection, name: str) -> None:
         """An advisory lock of the transaction."""

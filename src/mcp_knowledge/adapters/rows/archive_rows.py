@@ -41,7 +41,7 @@ def _import_from(row: Row) -> ArchiveImport:
 def create(connection: Connection, new: NewArchive) -> ArchiveImport:
     """Queue an import. Raises COLLECTION_NOT_FOUND."""
     collection_no = None if new.collection_id is None else collection_number(connection, new.collection_id)
-    now = now_ms()
+    now = connection.dialect.queue_ms(connection)
     connection.execute(
         """INSERT INTO archives (id, state, visible_at_ms, collection_no, created_at_ms, size_bytes, sha256,
                original_filename, source_path, source_url, metadata, blob_key)
@@ -97,7 +97,7 @@ def entries(
 
 def claim(connection: Connection, worker: str, lease_ms: int) -> ArchiveImport | None:
     """Take the oldest import that is due."""
-    now = now_ms()
+    now = connection.dialect.queue_ms(connection)
     row = first_row(connection, connection.dialect.due_archives_to_claim, (now,))
     if row is None:
         return None

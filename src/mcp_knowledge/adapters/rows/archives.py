@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from mcp_knowledge.adapters.rows import archive_rows as rows
 from mcp_knowledge.adapters.rows.dialect import Database
 from mcp_knowledge.adapters.rows.sql import first_row
-from mcp_knowledge.domain.documents import ArchiveEntry, ArchiveImport, Document, now_ms
+from mcp_knowledge.domain.documents import ArchiveEntry, ArchiveImport, Document
 from mcp_knowledge.ports import NewArchive, NewDocument, Position
 
 
@@ -43,18 +43,20 @@ class SqlArchiveStore:
 
     async def claim(self, worker: str, lease_ms: int) -> ArchiveImport | None:
         """Take the oldest import that is due."""
-        if await self._read(lambda c: first_row(c, c.dialect.due_archives, (now_ms(),))) is None:
+        if await self._read(lambda c: first_row(c, c.dialect.due_archives, (c.dialect.queue_ms(c),))) is None:
             return None  # the usual case costs no write transaction
         return await self._write(lambda c: rows.claim(c, worker, lease_ms))
 
     async def renew(self, held: ArchiveImport, lease_ms: int) -> bool:
         """Hold the lease from now on."""
-        return await self._write(lambda c: rows.change_held(c, held, "visible_at_ms = ?", now_ms() + lease_ms))
+        return await self._write(
+            lambda c: rows.change_held(c, held, "visible_at_ms = ?", c.dialect.queue_ms(c) + lease_ms)
+        )
 
     async def release(self, held: ArchiveImport, after_ms: int = 0, error: str | None = None) -> bool:
         """Hand it back."""
         change = "state = 'queued', worker = NULL, visible_at_ms = ?, error = ?"
-        return await self._write(lambda c: rows.change_held(c, held, change, now_ms() + after_ms, error))
+        return await self._write(lambda c: rows.change_held(c, held, change, c.dialect.queue_ms(c) + after_ms, error))
 
     async def set_file_count(self, held: ArchiveImport, count: int) -> bool:
         """State how many files it has."""

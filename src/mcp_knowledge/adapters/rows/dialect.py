@@ -70,6 +70,10 @@ class Dialect(Protocol):
         """A stored vector as it was read: float32 [dimensions]."""
         ...
 
+    def queue_ms(self, connection: Connection) -> int:
+        """The time by which all processes queue, claim and hold work: Unix milliseconds."""
+        ...
+
     def hold(self, connection: Connection, name: str) -> None:
         """Wait for other writers that hold this name, and keep them waiting until the transaction ends."""
         ...

@@ -119,7 +119,7 @@ def create_document(connection: Connection, new: NewDocument) -> tuple[Document,
     if new.replaces is not None:
         _inherit(connection, document_no, new.replaces)
     write_metadata_values(connection, document_no, metadata, fresh=True)
-    job_rows.queue_job(connection, "ingest", document_no, row[0], now)
+    job_rows.queue_job(connection, "ingest", document_no, row[0])
     raise_generation(connection)
     return _by_number(connection, document_no), False
 
@@ -184,7 +184,7 @@ def delete_by_number(connection: Connection, document_no: int, now: int) -> None
         (now, document_no),
     )
     connection.dialect.note_vector_change(connection, document_no)
-    job_rows.queue_job(connection, "delete", document_no, None, now)
+    job_rows.queue_job(connection, "delete", document_no, None)
     raise_generation(connection)
 
 

@@ -224,7 +224,7 @@ def _move_document(connection: Connection, former: FolderFile, file: FolderFile,
     )
     if job_rows.is_at_work(connection, document_no):  # the job has read the old name already
         job_rows.cancel_jobs(connection, document_no, now)
-        job_rows.queue_job(connection, "ingest", document_no, newest_no, now)
+        job_rows.queue_job(connection, "ingest", document_no, newest_no)
     raise_generation(connection)
 
 

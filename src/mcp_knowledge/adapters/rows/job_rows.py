@@ -46,7 +46,7 @@ def next_due_ms(connection: Connection) -> int | None:
 
 def claim(connection: Connection, worker: str, limit: int, lease_ms: int) -> list[Job]:
     """Take due jobs; those that lost their last attempt's lease fail on the way."""
-    now, taken = now_ms(), list[int]()
+    now, taken = connection.dialect.queue_ms(connection), list[int]()
     while len(taken) < limit:
         rows = due(connection, now, limit - len(taken), claiming=True)
         for job_no, document_no, kind, attempt, max_attempts in rows:
@@ -67,13 +67,20 @@ def claim(connection: Connection, worker: str, limit: int, lease_ms: int) -> lis
     return [Job(*row) for row in connection.execute(sql, (connection.dialect.listed(taken),))]
 
 
+def renew(connection: Connection, job: Job, lease_ms: int) -> bool:
+    """Hold the lease from now on, if the job is still held."""
+    sql = f"UPDATE jobs SET visible_at_ms = ? WHERE {HELD} RETURNING 1"
+    end_ms = connection.dialect.queue_ms(connection) + lease_ms
+    return first_row(connection, sql, (end_ms, job.id, job.attempt)) is not None
+
+
 def fail(connection: Connection, job: Job, error: str, retry_after_ms: int | None) -> bool:
     """End an attempt in failure, if the job is still held."""
     row = _held(connection, job)
     if row is None:
         return False
     job_no, document_no, _, attempt, max_attempts = row
-    now = now_ms()
+    now = connection.dialect.queue_ms(connection)
     if retry_after_ms is None or attempt >= max_attempts:
         _give_up(connection, job_no, document_no, job.kind, error, now)
         return True
@@ -105,7 +112,7 @@ def release(connection: Connection, job: Job, after_ms: int) -> bool:
         "UPDATE jobs SET status = 'queued', max_attempts = max_attempts + 1, "
         "visible_at_ms = coalesce(?, created_at_ms), worker = NULL, stage = 'queued', done = 0, total = 0, "
         "started_at_ms = NULL WHERE job_no = ?",
-        (now_ms() + after_ms if after_ms else None, row[0]),
+        (connection.dialect.queue_ms(connection) + after_ms if after_ms else None, row[0]),
     )
     if job.kind == "ingest":
         set_status_unless_ready(connection, row[1], "pending", now_ms())
@@ -130,7 +137,7 @@ def retry(connection: Connection, job_id: str) -> Job:
         raise KnowledgeError("JOB_NOT_RETRYABLE")
     if is_at_work(connection, document_no) or not (shown if kind == "ingest" else deleting):
         raise KnowledgeError("JOB_NOT_RETRYABLE", "A later change of the document has made this job pointless.")
-    now = now_ms()
+    now = connection.dialect.queue_ms(connection)
     connection.execute(
         """UPDATE jobs SET status = 'queued', max_attempts = attempt + ?, visible_at_ms = ?, error = NULL,
                worker = NULL, stage = 'queued', done = 0, total = 0, started_at_ms = NULL, completed_at_ms = NULL
@@ -157,12 +164,11 @@ def queue_job(
     kind: JobKind,
     document_no: int,
     revision_no: int | None,
-    now: int,
     *,
     background: bool = False,
 ) -> str:
     """Write a job that is due at once, or once no other is; its id."""
-    job_id = new_id("job")
+    job_id, now = new_id("job"), connection.dialect.queue_ms(connection)
     connection.execute(
         """INSERT INTO jobs (id, kind, document_no, revision_no, status, max_attempts, visible_at_ms, created_at_ms,
                stage, background) VALUES (?, ?, ?, ?, 'queued', ?, ?, ?, 'queued', ?)""",

@@ -6,7 +6,7 @@ from typing import Any
 from mcp_knowledge.adapters.rows import job_rows
 from mcp_knowledge.adapters.rows.dialect import Database
 from mcp_knowledge.adapters.rows.sql import first_row
-from mcp_knowledge.domain.documents import Job, JobStatus, Stage, now_ms
+from mcp_knowledge.domain.documents import Job, JobStatus, Stage
 from mcp_knowledge.ports import Position
 
 
@@ -18,14 +18,13 @@ class SqlJobQueue:
 
     async def claim(self, worker: str, limit: int, lease_ms: int) -> list[Job]:
         """Take up to `limit` due jobs, oldest first."""
-        if not await self._database.read(lambda c: job_rows.due(c, now_ms(), 1)):
+        if not await self._database.read(lambda c: job_rows.due(c, c.dialect.queue_ms(c), 1)):
             return []  # the usual case costs no write transaction
         return await self._database.write(lambda c: job_rows.claim(c, worker, limit, lease_ms))
 
     async def renew(self, job: Job, lease_ms: int) -> bool:
         """Hold the lease from now on; False when the job was lost."""
-        sql = f"UPDATE jobs SET visible_at_ms = ? WHERE {job_rows.HELD} RETURNING 1"
-        return await self._change(sql, now_ms() + lease_ms, job.id, job.attempt)
+        return await self._database.write(lambda c: job_rows.renew(c, job, lease_ms))
 
     async def progress(self, job: Job, stage: Stage, done: int, total: int) -> bool:
         """Say how far it has come; False when the job was lost."""

@@ -68,7 +68,7 @@ def create_revision(connection: Connection, new: NewRevision) -> tuple[Document,
          sha256, document_no),
     )  # fmt: skip
     job_rows.cancel_jobs(connection, document_no, now)
-    job_rows.queue_job(connection, "ingest", document_no, revision_no, now)
+    job_rows.queue_job(connection, "ingest", document_no, revision_no)
     raise_generation(connection)
     document = documents.get_document(connection, new.document_id)
     assert document is not None
@@ -87,7 +87,7 @@ def reindex_document(connection: Connection, document_id: str) -> Job:
     now = now_ms()
     row = first_row(connection, f"SELECT {_SHOWN} FROM documents WHERE document_no = ?", (document_no,))
     assert row is not None
-    job_id = job_rows.queue_job(connection, "ingest", document_no, row[0], now)
+    job_id = job_rows.queue_job(connection, "ingest", document_no, row[0])
     job_rows.set_status_unless_ready(connection, document_no, "pending", now)
     job = job_rows.get_job(connection, job_id)
     assert job is not None
@@ -107,6 +107,6 @@ def reindex_documents(connection: Connection, after_id: str, limit: int) -> tupl
         )
     )
     for document_no, _, revision_no in rows:
-        job_rows.queue_job(connection, "ingest", document_no, revision_no, now, background=True)
+        job_rows.queue_job(connection, "ingest", document_no, revision_no, background=True)
         job_rows.set_status_unless_ready(connection, document_no, "pending", now)
     return [row[1] for row in rows], rows[-1][1] if len(rows) == limit else None

@@ -9,6 +9,7 @@ import numpy as np
 from mcp_knowledge.adapters.rows.dialect import Connection, IndexedText, Topic
 from mcp_knowledge.adapters.rows.sql import ACTIVE
 from mcp_knowledge.adapters.sqlite import lexicon
+from mcp_knowledge.domain.documents import now_ms
 from mcp_knowledge.ports import Vector
 
 _LAST_CHUNK = "SELECT seq FROM sqlite_sequence WHERE name = 'chunks'"
@@ -55,6 +56,10 @@ class SqliteDialect:
     def vector(self, value: bytes) -> Vector:
         """The bytes as they were written."""
         return np.frombuffer(value, "<f4")
+
+    def queue_ms(self, connection: Connection) -> int:
+        """Of the one machine that there is."""
+        return now_ms()
 
     def hold(self, connection: Connection, name: str) -> None:
         """Nobody else writes."""
