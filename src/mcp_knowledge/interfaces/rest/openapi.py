@@ -23,7 +23,12 @@ _SECURITY_SCHEMES: Json = {
         "scheme": "bearer",
         "description": "An API key, `key_…`. Scopes: read, write (with read), admin (with both).",
     },
-    "session": {"type": "apiKey", "in": "cookie", "name": SESSION_COOKIE, "description": "Made by signing in. Changes need an `Origin` header too."},
+    "session": {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": SESSION_COOKIE,
+        "description": "Made by signing in. Changes need an `Origin` header too.",
+    },
 }
 _PARAMETER = re.compile(r"{(\w+)}")
 _EVERYWHERE = ("HOST_NOT_ALLOWED", "INTERNAL_ERROR")
