@@ -7,6 +7,7 @@ import threading
 
 import psycopg
 import pytest
+from front_door import until
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from mcp_knowledge.adapters.postgres import migrate
@@ -204,4 +205,21 @@ async def test_what_is_too_large_for_the_server_is_no_outage(postgres_dsn: str) 
     with pytest.raises(psycopg.errors.ProgramLimitExceeded):
         await database.write(insert)
     assert runs == 1
+    await database.close()
+
+
+async def test_a_collection_that_goes_while_it_is_renamed_is_not_found(postgres_dsn: str) -> None:
+    database = PostgresDatabase(postgres_dsn, 384)
+    await database.open()
+    store = SqlStore(database)
+    collection = await store.create_collection("Going", None)
+    waiting = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    with psycopg.connect(postgres_dsn) as other, psycopg.connect(postgres_dsn, autocommit=True) as observer:
+        other.execute("DELETE FROM collections WHERE id = %s", (collection.id,))
+        renamed = asyncio.create_task(store.update_collection(collection.id, name="Renamed"))
+        await until(lambda: observer.execute(waiting).fetchone())
+        other.commit()
+        with pytest.raises(KnowledgeError) as refused:
+            await renamed
+    assert refused.value.code == "COLLECTION_NOT_FOUND"
     await database.close()

@@ -43,7 +43,7 @@ def update_collection(
     connection: Connection, collection_id: str, name: str | Unset, description: str | Unset | None
 ) -> Collection:
     """Raises COLLECTION_NOT_FOUND or COLLECTION_EXISTS."""
-    collection_no = collection_number(connection, collection_id)
+    collection_no = collection_number(connection, collection_id, lock=connection.dialect.for_update)
     if not isinstance(name, Unset):
         _check_name_is_free(connection, name, collection_no)
         connection.execute(
@@ -80,7 +80,7 @@ def collection_number(connection: Connection, collection_id: str, lock: str = ""
     """The internal key. Raises COLLECTION_NOT_FOUND.
 
     Args:
-        lock: keeps other writers from filing documents under it.
+        lock: keeps other writers from changing it and from filing documents under it.
     """
     sql = f"SELECT collection_no FROM collections WHERE id = ?{lock}"
     row: Row | None = first_row(connection, sql, (collection_id,))
