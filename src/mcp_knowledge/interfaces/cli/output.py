@@ -134,8 +134,9 @@ def print_status(report: dict[str, Any]) -> None:
     server, database, embedding = report["server"], report["database"], report["embedding"]
     documents = ", ".join(f"{count} {status}" for status, count in report["documents"].items() if count) or "none"
     queue = ", ".join(f"{count} {status}" for status, count in report["queue"].items() if count) or "empty"
+    nobody = "none with this DATA_DIR" if database["driver"] == "postgres" else "not running"  # others have their own
     rows = {
-        "Server": f"{server['url']} (process {server['pid']})" if server else "not running",
+        "Server": f"{server['url']} (process {server['pid']})" if server else nobody,
         "Documents": documents,
         "Chunks": f"{report['chunks']:,}",
         "Queue": queue,
