@@ -349,7 +349,9 @@ async def test_what_unpacks_to_more_than_the_limit_is_too_large(folder: Path, tm
 
 
 @pytest.mark.parametrize(
-    "body", [gzip.compress(os.urandom(5000))[:-100], b"not compressed", gzip.compress(b"a") + b"b"]
+    "body",
+    [gzip.compress(os.urandom(5000))[:-100], b"not compressed", gzip.compress(b"a") + b"b"],
+    ids=["cut short", "not compressed", "with a tail"],
 )
 async def test_content_that_is_not_compressed_as_it_says_fails(settings: Settings, folder: Path, body: bytes) -> None:
     async with web_host() as host:
