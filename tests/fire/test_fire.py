@@ -8,7 +8,7 @@ from front_door import missing_tool
 from postgres_programs import available
 
 pytestmark = pytest.mark.slow
-DOCUMENTS = 100
+DOCUMENTS = 80
 
 
 def test_kills_restarts_and_outages_lose_double_and_half_show_nothing(tmp_path: Path) -> None:

@@ -15,9 +15,11 @@ import psycopg
 import pytest
 from cli_kit import run, run_json
 from front_door import Server, wait_until
+from postgres_fixtures import fresh_name
 from postgres_server import Databases
 from rest_kit import API, assert_error
 
+pytestmark = pytest.mark.xdist_group("processes")  # its servers are started once
 LISTENERS = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE '%listener'"
 TEXT = b"# Otters\n\nOtters hold hands while they sleep, so that the current does not part them.\n"
 PARSER_MODULES = {"mcp_knowledge.adapters.parsers.sniffing", "olefile", "pypdfium2"}
@@ -51,7 +53,7 @@ class Fleet:
 def fleet(
     tmp_path_factory: pytest.TempPathFactory, postgres_server: Databases, postgres_template: str
 ) -> Iterator[Fleet]:
-    name = "test_processes"
+    name = fresh_name()
     made = Fleet(tmp_path_factory.mktemp("fleet"), postgres_server.create_database(name, postgres_template))
     yield made
     made.stop()
@@ -111,7 +113,7 @@ def test_a_document_that_one_process_takes_in_and_another_one_reads_is_followed_
     api: Server, other_api: Server, worker: Server
 ) -> None:
     follower = Follower(other_api)
-    long = TEXT + b"".join(b"\n\n# Fact %d\n\nOtter %d has %d cousins in the river.\n" % (n, n, n) for n in range(500))
+    long = TEXT + b"".join(b"\n\n# Fact %d\n\nOtter %d has %d cousins in the river.\n" % (n, n, n) for n in range(3000))
     document = api.add("otters.md", long)
     assert document["status"] == "ready"
     wait_until(lambda: "ready" in follower.statuses(document["id"]), what="the event at the other process")

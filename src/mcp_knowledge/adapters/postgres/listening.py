@@ -23,6 +23,7 @@ _PAUSES_S = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 _SILENCE_S = 20.0  # so long it is believed
 _ANSWER_S = 10.0
 _FAREWELL_S = 1.0
+_TRIES = 2  # a connection that the server has ended shows it only when it is used
 _TOPICS: dict[str, Topic] = {CHANNELS["jobs"]: "jobs", CHANNELS["archives"]: "archives", "mk_events": "events"}
 _NOTIFY = "SELECT pg_notify('mk_events', %s)"
 
@@ -129,7 +130,9 @@ class PostgresBroadcast:
             payload = self._own
             while self._waiting and len(payload) + 1 + len(self._waiting[0]) <= _PAYLOAD_BYTES:
                 payload += " " + self._waiting.popleft()
-            try:
-                await self._session.fetch(_NOTIFY, (payload,))
-            except KnowledgeError as error:
-                log.debug("Other processes were not told", exc_info=error.__cause__)
+            for _ in range(_TRIES):
+                try:
+                    await self._session.fetch(_NOTIFY, (payload,))
+                    break
+                except KnowledgeError as error:
+                    log.debug("Other processes were not told", exc_info=error.__cause__)
