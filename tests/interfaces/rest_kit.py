@@ -9,6 +9,11 @@ from front_door import POLL_S
 API = "/api/v1"
 
 
+def app_of(client: httpx2.AsyncClient) -> Any:
+    """The application that an in-process client calls."""
+    return client._transport.app  # type: ignore[attr-defined]  # httpx2 has no public way to it
+
+
 def multipart(*parts: tuple[str, bytes], boundary: str = "frontier") -> tuple[bytes, dict[str, str]]:
     """A hand-made multipart body of (part headers without the last line break, content), and its request headers."""
     body = b"".join(

@@ -8,7 +8,7 @@ import pytest
 from access_kit import PASSPHRASE, House, bearer, house, with_passphrase
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
-from rest_kit import API, assert_error
+from rest_kit import API, app_of, assert_error
 
 from mcp_knowledge.settings import Settings, load_settings
 
@@ -86,7 +86,7 @@ async def test_a_use_at_one_shows_at_the_other(pair: Pair) -> None:
     first, second = pair
     key = await first.make_key("read")
     assert (await second.client.get(f"{API}/documents", headers=key)).status_code == 200
-    await second.client._transport.app.state.services.access.close()  # type: ignore[attr-defined]  # no public way to it
+    await app_of(second.client).state.services.access.close()
     session = await first.sign_in()
     (item,) = (await first.client.get(f"{API}/api-keys", headers=session)).json()["items"]
     assert item["lastUsedAt"] is not None

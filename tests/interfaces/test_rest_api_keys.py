@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 from access_kit import House, bearer, house, with_passphrase
-from rest_kit import API, assert_error
+from rest_kit import API, app_of, assert_error
 
 from mcp_knowledge.domain.access import MINUTE_MS
 from mcp_knowledge.services import access as access_service
@@ -83,7 +83,7 @@ async def test_a_revoked_key_is_dead_at_once(protected: House) -> None:
 
 async def test_a_stream_of_events_ends_with_its_key(protected: House) -> None:
     admin, reader = await protected.make_key("admin"), await protected.make_key("read")
-    app = protected.client._transport.app  # type: ignore[attr-defined]  # httpx2 has no public way to it
+    app = app_of(protected.client)
     listed = (await protected.client.get(KEYS, headers=admin)).json()["items"]
     (key_id,) = [item["id"] for item in listed if item["scopes"] == ["read"]]
     received: list[bytes] = []
@@ -115,7 +115,7 @@ async def test_the_minute_of_the_last_use_is_noted_once_a_minute(
     now = [1_800_000_000_000 + 12_345]
     monkeypatch.setattr(access_service, "now_ms", lambda: now[0])
     async with house(settings) as running:
-        client, access = running.client, running.client._transport.app.state.services.access  # type: ignore[attr-defined]  # httpx2 has no public way to it
+        client, access = running.client, app_of(running.client).state.services.access
         writes: list[int] = []
         touch = access._store.touch_key
 
@@ -150,7 +150,7 @@ async def status_from_head_alone(protected: House, headers: dict[str, str]) -> i
     async def send(message: dict[str, Any]) -> None:
         sent.append(message)
 
-    app = protected.client._transport.app  # type: ignore[attr-defined]  # httpx2 has no public way to it
+    app = app_of(protected.client)
     upload = {**headers, "Content-Type": "multipart/form-data; boundary=x"}
     await app(head_of("POST", f"{API}/documents", upload), receive, send)
     return int(sent[0]["status"])

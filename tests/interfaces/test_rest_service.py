@@ -4,7 +4,7 @@ from pathlib import Path
 import httpx2
 import pytest
 from front_door import add, running_client, wait_finished
-from rest_kit import API, assert_error
+from rest_kit import API, app_of, assert_error
 
 from mcp_knowledge import __version__
 from mcp_knowledge.adapters.blobs import LocalBlobStore
@@ -124,7 +124,7 @@ async def test_metrics_have_the_promised_names_and_labels(client: httpx2.AsyncCl
 
 async def test_metrics_are_for_this_machine_and_for_keys(client: httpx2.AsyncClient) -> None:
     transport = httpx2.ASGITransport(
-        app=client._transport.app,  # type: ignore[attr-defined]  # httpx2 has no public way to it
+        app=app_of(client),
         client=("192.168.1.9", 5),
     )
     async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as stranger:

@@ -5,7 +5,7 @@ import httpx2
 import pytest
 from access_kit import FROM_ELSEWHERE, PASSPHRASE, House, house, with_passphrase
 from front_door import running_client
-from rest_kit import API, assert_error
+from rest_kit import API, app_of, assert_error
 
 from mcp_knowledge.domain.access import SESSION_MS
 from mcp_knowledge.services import access as access_service
@@ -23,7 +23,7 @@ async def protected(settings: Settings) -> AsyncIterator[House]:
 @asynccontextmanager
 async def from_address(running: House, address: str) -> AsyncIterator[httpx2.AsyncClient]:
     """A client at another address."""
-    app = running.client._transport.app  # type: ignore[attr-defined]  # httpx2 has no public way to it
+    app = app_of(running.client)
     transport = httpx2.ASGITransport(app=app, client=(address, 5))
     async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
         yield client

