@@ -76,6 +76,7 @@ export function startUploads({ arrived, say }) {
     event.preventDefault();
     addChosen();
   });
+  if (field.files.length) addChosen(); // chosen before this script had come
   acceptDrops(add);
   tray.querySelector("[data-clear]").addEventListener("click", () => {
     for (const item of uploads.filter((one) => one.finished)) item.element.remove();
