@@ -21,6 +21,7 @@ OPEN = {
     "GET /login",
     "POST /login",
     "POST /logout",
+    "POST /theme",
     "GET /static/app.css",
     "GET /.well-known/oauth-protected-resource",
     "GET /.well-known/oauth-authorization-server",

@@ -17,7 +17,8 @@ from mcp_knowledge.domain.search import (
     Timings,
 )
 from mcp_knowledge.errors import ERROR_CODES
-from mcp_knowledge.interfaces.web import explain, wording
+from mcp_knowledge.interfaces.web import wording
+from mcp_knowledge.interfaces.web.playground import explain
 
 DOCUMENT = Document(
     id="doc_1",

@@ -237,3 +237,25 @@ async def test_a_strange_place_in_a_document_still_gives_a_page(client: httpx2.A
     document_id = await upload(client, "leave.md", LEAVE)
     await finished(client, document_id)
     await page(client, f"/documents/{document_id}?{query}")
+
+
+@pytest.mark.parametrize(
+    ("came_from", "leads_to"),
+    [
+        ("http://127.0.0.1/playground?q=tea&mode=lexical#hit", "/playground?q=tea&mode=lexical"),
+        ("http://elsewhere.example/jobs", "/jobs"),
+        ("http://127.0.0.1//elsewhere.example", "/"),
+        ("http://[torn", "/"),
+        ("", "/"),
+    ],
+)
+async def test_the_theme_is_kept_and_the_page_comes_back(
+    client: httpx2.AsyncClient, came_from: str, leads_to: str
+) -> None:
+    answer = await client.post("/theme", data={"theme": "dark"}, headers={"Referer": came_from})
+    assert (answer.status_code, answer.headers["location"]) == (303, leads_to)
+    assert 'data-theme="dark"' in (await client.get("/")).text
+    await client.post("/theme", data={"theme": "no such"})
+    assert 'data-theme="dark"' in (await client.get("/")).text
+    await client.post("/theme", data={"theme": "auto"})
+    assert "data-theme" not in (await client.get("/")).text

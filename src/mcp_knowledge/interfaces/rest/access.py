@@ -16,7 +16,7 @@ from mcp_knowledge.settings import Settings
 SESSION_COOKIE = "mk_session"
 METRICS = "/metrics"
 _KEYS = "/api/v1/api-keys"
-_OPEN = frozenset({"/health", "/ready", "/login", "/logout", "/api/v1/session"})
+_OPEN = frozenset({"/health", "/ready", "/login", "/logout", "/theme", "/api/v1/session"})
 _OPEN_BELOW = ("/static/", "/.well-known/")  # nothing is well known here: clients of MCP look, and need the 404
 _READING = frozenset({"/api/v1/search", "/api/v1/search/explain", "/mcp"})  # whatever the method
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f]")

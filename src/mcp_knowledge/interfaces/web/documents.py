@@ -12,6 +12,7 @@ from fastapi.responses import HTMLResponse
 from mcp_knowledge.domain.documents import DocumentStatus
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.web import notices
+from mcp_knowledge.interfaces.web.context import services_of
 from mcp_knowledge.interfaces.web.templating import render
 from mcp_knowledge.interfaces.web.wording import STAGES
 from mcp_knowledge.ports import DocumentQuery, DocumentSort, Position
@@ -74,12 +75,6 @@ class ListView:
         defaults = {"status": "all", "sort": "newest"}
         kept = {name: value for name, value in values.items() if value and value != defaults.get(name)}
         return f"/?{urlencode(kept)}" if kept else "/"
-
-
-def services_of(request: Request) -> Services:
-    """The use cases of the running service."""
-    services: Services = request.app.state.services
-    return services
 
 
 def keyset_position(text: str, prefix: str, is_text: bool = False) -> Position | None:

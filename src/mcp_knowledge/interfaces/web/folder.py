@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from mcp_knowledge.domain.folder import PASSED_OVER, FileOutcome, FolderFile, ScanStatus
-from mcp_knowledge.interfaces.web.documents import services_of
+from mcp_knowledge.interfaces.web.context import services_of
 from mcp_knowledge.interfaces.web.templating import render
 from mcp_knowledge.interfaces.web.wording import Failure, State, counted, failure
 from mcp_knowledge.interfaces.wire import scan_file

@@ -8,16 +8,13 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.rest.uploads import receive_upload
 from mcp_knowledge.interfaces.web import notices
-from mcp_knowledge.interfaces.web.documents import services_of
+from mcp_knowledge.interfaces.web.context import services_of
+from mcp_knowledge.interfaces.web.fields import go
 from mcp_knowledge.interfaces.web.templating import render
 from mcp_knowledge.services.archives import ArchiveReceipt
 from mcp_knowledge.services.library import Filing
 
 router = APIRouter(include_in_schema=False)
-
-
-def _go(address: str) -> RedirectResponse:
-    return RedirectResponse(address, status_code=303)  # 303: the browser gets the page, and a reload repeats nothing
 
 
 @router.post("/upload")
@@ -28,12 +25,12 @@ async def upload(request: Request) -> RedirectResponse:
         form = await receive_upload(request, services.intake, services.settings.max_upload_bytes)
         receipt = await services.intake.add(form.file, Filing(form.collection_id, form.metadata))
     except KnowledgeError as error:
-        return _go(notices.refused(error.code))
+        return go(notices.refused(error.code))
     if isinstance(receipt, ArchiveReceipt):
-        return _go(f"/imports/{quote(receipt.archive_id)}")
+        return go(f"/imports/{quote(receipt.archive_id)}")
     if receipt.duplicate:
-        return _go(notices.known(receipt.document_id))
-    return _go(notices.added(receipt.document_id))
+        return go(notices.known(receipt.document_id))
+    return go(notices.added(receipt.document_id))
 
 
 @router.get("/documents/{document_id}/delete")
@@ -48,7 +45,7 @@ async def delete_document(request: Request, document_id: str) -> RedirectRespons
     """Delete, then show the list."""
     library = services_of(request).library
     await library.delete_document(document_id)
-    return _go("/?notice=deleted")
+    return go("/?notice=deleted")
 
 
 @router.post("/documents/{document_id}/reindex")
@@ -61,4 +58,4 @@ async def reindex_document(request: Request, document_id: str) -> RedirectRespon
         if error.code != "DOCUMENT_BUSY":
             raise
         outcome = "busy"
-    return _go(f"/documents/{quote(document_id)}?notice={outcome}")
+    return go(f"/documents/{quote(document_id)}?notice={outcome}")

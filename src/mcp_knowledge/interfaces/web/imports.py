@@ -4,7 +4,8 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from mcp_knowledge.domain.documents import ENTRY_OUTCOMES, ArchiveEntry, ArchiveImport, EntryOutcome
-from mcp_knowledge.interfaces.web.documents import collection_names, keyset_position, services_of
+from mcp_knowledge.interfaces.web.context import services_of
+from mcp_knowledge.interfaces.web.documents import collection_names, keyset_position
 from mcp_knowledge.interfaces.web.folder import reason, scan_panel
 from mcp_knowledge.interfaces.web.templating import render
 from mcp_knowledge.interfaces.web.wording import State

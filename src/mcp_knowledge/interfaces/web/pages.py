@@ -2,7 +2,8 @@
 
 from fastapi import APIRouter, FastAPI
 
-from mcp_knowledge.interfaces.web import documents, folder, forms, from_url, imports, playground, sign_in
+from mcp_knowledge.interfaces.web import documents, folder, forms, from_url, imports, sign_in, themes
+from mcp_knowledge.interfaces.web.playground import page as playground
 from mcp_knowledge.interfaces.web.templating import mount_static
 
 router = APIRouter(include_in_schema=False)
@@ -13,6 +14,7 @@ router.include_router(folder.router)
 router.include_router(playground.router)
 router.include_router(forms.router)
 router.include_router(sign_in.router)
+router.include_router(themes.router)
 
 
 def mount_web(app: FastAPI) -> None:

@@ -13,8 +13,18 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from mcp_knowledge import __version__
-from mcp_knowledge.interfaces.web import wording
+from mcp_knowledge.interfaces.web import themes, wording
 
+PAGES = (  # of the navigation: address and label
+    ("/", "Documents"),
+    ("/collections", "Collections"),
+    ("/playground", "Playground"),
+    ("/evaluate", "Evaluate"),
+    ("/jobs", "Jobs"),
+    ("/system", "System"),
+    ("/connect", "Connect"),
+)
+_SECTIONS = {"documents": "/", "imports": "/", "folder": "/", "samples": "/"}  # first part of a path → its page
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
 
@@ -61,13 +71,20 @@ def render(request: Request, template: str, status_code: int = 200, **context: A
     """A page from a template of `templates/`.
 
     Args:
-        request: the request; templates see it as `request`, and its path marks the current entry of the navigation.
+        request: the request; templates see it as `request`, its path marks the navigation, its cookie the theme.
         template: the file's name.
         status_code: the HTTP status.
         context: the names that the template uses.
     """
-    signed_in = request.scope.get("signed_in", False)
+    path = request.url.path
+    first = path.split("/")[1]
     html = TEMPLATES.get_template(template).render(
-        request=request, path=request.url.path, signed_in=signed_in, **context
+        request=request,
+        path=path,
+        pages=PAGES,
+        section=_SECTIONS.get(first, f"/{first}"),
+        signed_in=request.scope.get("signed_in", False),
+        **themes.of(request),
+        **context,
     )
     return HTMLResponse(html, status_code, headers={"Cache-Control": "private, no-cache"})

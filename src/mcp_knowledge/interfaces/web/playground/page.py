@@ -1,20 +1,16 @@
 """The search playground: ask, and see why each passage stands where it does."""
 
-from dataclasses import dataclass
-from typing import Any
-from urllib.parse import urlencode
-
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from mcp_knowledge.domain.search import SearchResult
 from mcp_knowledge.errors import KnowledgeError
-from mcp_knowledge.interfaces.web import explain
-from mcp_knowledge.interfaces.web.documents import services_of
+from mcp_knowledge.interfaces.web.context import services_of
+from mcp_knowledge.interfaces.web.playground import explain
+from mcp_knowledge.interfaces.web.playground.question import Question, limit_of, question_of
 from mcp_knowledge.interfaces.web.templating import render
 from mcp_knowledge.services import Services
 from mcp_knowledge.services.search_request import search_request
-from mcp_knowledge.settings import Settings
 
 MODES = {
     "hybrid": ("Both", "Passages close in meaning and passages with your words, merged"),
@@ -27,55 +23,12 @@ LIMITS = (5, 8, 10, 20, 50)
 router = APIRouter(include_in_schema=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """The form as its address fills it, as text: what does not fit is told by the search itself."""
-
-    text: str
-    mode: str
-    limit: str
-    fusion: str
-    collapse: bool
-    document_id: str | None
-
-    def address(self, **changes: Any) -> str:
-        """The address of this search with some values changed; None leaves one out."""
-        values: dict[str, Any] = {
-            "q": self.text,
-            "mode": self.mode,
-            "limit": self.limit,
-            "fusion": self.fusion,
-            "collapse": "document" if self.collapse else None,
-            "document": self.document_id,
-        }
-        return "/playground?" + urlencode({name: value for name, value in (values | changes).items() if value})
-
-
-def _question(request: Request, settings: Settings) -> Question:
-    values = request.query_params
-    return Question(
-        text=values.get("q", ""),
-        mode=values.get("mode") or "hybrid",
-        limit=values.get("limit") or str(settings.default_search_limit),
-        fusion=values.get("fusion") or settings.fusion,
-        collapse=values.get("collapse") == "document",
-        document_id=values.get("document") or None,
-    )
-
-
-def _limit(text: str, settings: Settings) -> int:
-    digits = text.strip()
-    if not (digits.isascii() and digits.isdecimal() and len(digits) < 10):
-        raise KnowledgeError("INVALID_ARGUMENT", "The number of results must be a whole number.")
-    return min(max(int(digits), 1), settings.max_search_limit_api)
-
-
 async def _search(services: Services, question: Question) -> SearchResult:
     request = search_request(
         services.settings,
         query=question.text,
         mode=question.mode,
-        limit=_limit(question.limit, services.settings),
+        limit=limit_of(question.limit, services.settings),
         fusion=question.fusion,
         collapse="document" if question.collapse else "none",
         document_ids=[question.document_id] if question.document_id else None,
@@ -97,7 +50,7 @@ async def _document_title(services: Services, document_id: str | None) -> str | 
 async def playground_page(request: Request) -> HTMLResponse:
     """Search and its reasons. The whole search is in the address, so it can be kept and shared."""
     services = services_of(request)
-    question = _question(request, services.settings)
+    question = question_of(request, services.settings)
     result: SearchResult | None = None
     error: KnowledgeError | None = None
     if question.text.strip():
@@ -108,7 +61,7 @@ async def playground_page(request: Request) -> HTMLResponse:
     counts = await services.status.document_counts()
     return render(
         request,
-        "playground.html",
+        "playground/page.html",
         200 if error is None else error.status,
         question=question,
         document_title=await _document_title(services, question.document_id),
