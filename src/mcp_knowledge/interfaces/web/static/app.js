@@ -13,4 +13,13 @@ document.addEventListener("keydown", (event) => {
   field.select();
 });
 
+// Escape puts an explanation away that hover or focus shows; one that a click keeps is closed by the browser itself.
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
+  for (const part of document.querySelectorAll(".explained:is(:hover, :focus-within)")) {
+    part.classList.add("shut");
+    for (const end of ["pointerleave", "focusout"]) part.addEventListener(end, () => part.classList.remove("shut"), { once: true });
+  }
+});
+
 localizeTimes();
