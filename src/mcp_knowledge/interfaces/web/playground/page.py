@@ -7,10 +7,9 @@ from mcp_knowledge.domain.search import SearchResult
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.web.context import services_of
 from mcp_knowledge.interfaces.web.playground import explain
-from mcp_knowledge.interfaces.web.playground.question import Question, limit_of, question_of
+from mcp_knowledge.interfaces.web.playground.question import question_of
 from mcp_knowledge.interfaces.web.templating import render
 from mcp_knowledge.services import Services
-from mcp_knowledge.services.search_request import search_request
 
 MODES = {
     "hybrid": ("Both", "Passages close in meaning and passages with your words, merged"),
@@ -23,23 +22,7 @@ LIMITS = (5, 8, 10, 20, 50)
 router = APIRouter(include_in_schema=False)
 
 
-async def _search(services: Services, question: Question) -> SearchResult:
-    request = search_request(
-        services.settings,
-        query=question.text,
-        mode=question.mode,
-        limit=limit_of(question.limit, services.settings),
-        fusion=question.fusion,
-        collapse="document" if question.collapse else "none",
-        document_ids=[question.document_id] if question.document_id else None,
-        explain=True,
-    )
-    return await services.search.search(request)
-
-
-async def _document_title(services: Services, document_id: str | None) -> str | None:
-    if document_id is None:
-        return None
+async def _document_title(services: Services, document_id: str) -> str:
     try:
         return (await services.library.get_document(document_id)).title
     except KnowledgeError:
@@ -51,20 +34,22 @@ async def playground_page(request: Request) -> HTMLResponse:
     """Search and its reasons. The whole search is in the address, so it can be kept and shared."""
     services = services_of(request)
     question = question_of(request, services.settings)
+    faults = question.faults(services.settings)
     result: SearchResult | None = None
     error: KnowledgeError | None = None
-    if question.text.strip():
+    if question.text.strip() and not faults:
         try:
-            result = await _search(services, question)
+            result = await services.search.search(question.request(services.settings))
         except KnowledgeError as failure:
             error = failure
     counts = await services.status.document_counts()
     return render(
         request,
         "playground/page.html",
-        200 if error is None else error.status,
+        error.status if error else 400 if faults else 200,
         question=question,
-        document_title=await _document_title(services, question.document_id),
+        faults=faults,
+        document_titles=[await _document_title(services, document_id) for document_id in question.documents],
         modes=MODES,
         fusions=FUSIONS,
         limits=sorted({*LIMITS, services.settings.default_search_limit}),
