@@ -1,6 +1,5 @@
 """The list of documents."""
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,7 @@ from mcp_knowledge.domain.documents import DocumentStatus
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.web import notices
 from mcp_knowledge.interfaces.web.context import services_of
+from mcp_knowledge.interfaces.web.paging import keyset_position, position_text
 from mcp_knowledge.interfaces.web.templating import render
 from mcp_knowledge.interfaces.web.wording import STAGES
 from mcp_knowledge.ports import DocumentQuery, DocumentSort, Position
@@ -33,8 +33,6 @@ SORTS: dict[str, tuple[DocumentSort, bool]] = {  # name → field, descending
     "title": ("title", False),
     "largest": ("sizeBytes", True),
 }
-_AFTER = re.compile(r"((?:doc|arc)_[0-9a-z]{1,64})~(.{0,2000})", re.DOTALL)
-_LARGEST_INTEGER = 2**63 - 1
 
 router = APIRouter(include_in_schema=False)
 
@@ -74,26 +72,6 @@ class ListView:
         defaults = {"status": "all", "sort": "newest"}
         kept = {name: value for name, value in values.items() if value and value != defaults.get(name)}
         return f"/?{urlencode(kept)}" if kept else "/"
-
-
-def keyset_position(text: str, prefix: str, is_text: bool = False) -> Position | None:
-    """Where a page goes on, from its address, `<id>~<value>`. Raises INVALID_CURSOR.
-
-    Args:
-        prefix: of the ids.
-        is_text: whether the value is a text; else it is an integer.
-    """
-    if not text:
-        return None
-    match = _AFTER.fullmatch(text)
-    if match is None or not text.startswith(f"{prefix}_"):
-        raise KnowledgeError("INVALID_CURSOR")
-    document_id, value = match.groups()
-    if is_text:
-        return Position(value, document_id)
-    if not (value.isascii() and value.isdecimal()) or len(value) > 19 or int(value) > _LARGEST_INTEGER:
-        raise KnowledgeError("INVALID_CURSOR")
-    return Position(int(value), document_id)
 
 
 def list_view(request: Request) -> ListView:
@@ -139,7 +117,7 @@ async def documents_page(request: Request) -> HTMLResponse:
         items=items,
         counts=counts,
         collections=await collection_names(services, [item.collection_id for item in items]),
-        next_address=after and view.address(after=f"{after.id}~{after.value}"),
+        next_address=after and view.address(after=position_text(after)),
         notice=notices.read(request),
         accept=",".join(f".{item}" for item in sorted(services.intake.accepted_extensions)),
         max_bytes=services.settings.max_upload_bytes,

@@ -5,8 +5,9 @@ from fastapi.responses import HTMLResponse
 
 from mcp_knowledge.domain.documents import ENTRY_OUTCOMES, ArchiveEntry, ArchiveImport, EntryOutcome
 from mcp_knowledge.interfaces.web.context import services_of
-from mcp_knowledge.interfaces.web.documents import collection_names, keyset_position
+from mcp_knowledge.interfaces.web.documents import collection_names
 from mcp_knowledge.interfaces.web.folder import reason, scan_panel
+from mcp_knowledge.interfaces.web.paging import keyset_position, position_text
 from mcp_knowledge.interfaces.web.templating import render
 from mcp_knowledge.interfaces.web.wording import State
 
@@ -61,7 +62,7 @@ async def imports_page(request: Request) -> HTMLResponse:
         scan=scan,
         file_reason=reason,
         active=sum(not item.ended for item in items) + (scan is not None and scan.active),
-        next_address=after and f"/imports?after={after.id}~{after.value}",
+        next_address=after and f"/imports?after={position_text(after)}",
         is_first=not before,
         import_state=import_state,
         passed_over=passed_over,
