@@ -92,3 +92,34 @@ async def test_a_tombstone_outlives_its_collection(backend: Backend) -> None:
     await backend.store.delete_collection(collection.id)
 
     assert await backend.store.get_collection(collection.id) is None
+
+
+async def test_all_live_documents_of_a_collection_move_at_once(backend: Backend) -> None:
+    full = await backend.store.create_collection("Full", None)
+    other = await backend.store.create_collection("Other", None)
+    first, second, gone = [await add(backend, text, collection_id=full.id) for text in ("one", "two", "three")]
+    stays = await add(backend, "four", collection_id=other.id)
+    await backend.store.delete_document(gone.id)
+    generation = await backend.store.generation()
+    backend.clock.forward(5)
+
+    assert await backend.store.move_documents(full.id, other.id) == 2
+    assert await backend.store.generation() > generation
+    moved = await backend.store.get_document(first.id)
+    assert moved is not None and moved.collection_id == other.id and moved.updated_at_ms > first.updated_at_ms
+    assert await backend.store.move_documents(full.id, None) == 0
+    assert await backend.store.move_documents(other.id, None) == 3
+    for document in (second, stays):
+        loose = await backend.store.get_document(document.id)
+        assert loose is not None and loose.collection_id is None
+    await backend.store.delete_collection(full.id)
+
+
+async def test_documents_move_nowhere_when_either_collection_is_unknown(backend: Backend) -> None:
+    full = await backend.store.create_collection("Full", None)
+    document = await add(backend, "text", collection_id=full.id)
+    for source, target in (("col_unknown", full.id), (full.id, "col_unknown")):
+        with pytest.raises(KnowledgeError, match="COLLECTION_NOT_FOUND"):
+            await backend.store.move_documents(source, target)
+    kept = await backend.store.get_document(document.id)
+    assert kept is not None and kept.collection_id == full.id

@@ -202,6 +202,13 @@ class Store(Protocol):
         """Raises COLLECTION_NOT_FOUND, or COLLECTION_NOT_EMPTY while live documents are in it."""
         ...
 
+    async def move_documents(self, collection_id: str, target_id: str | None) -> int:
+        """Move all live documents of a collection into another, or into none (None); how many there were.
+
+        Raises COLLECTION_NOT_FOUND, also for the target.
+        """
+        ...
+
     # Documents
     async def find_by_sha256(self, sha256: str) -> Document | None:
         """The live document (not deleting or deleted) that shows these bytes, or will when its job is done."""

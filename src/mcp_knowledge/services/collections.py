@@ -37,3 +37,7 @@ class Collections:
     async def delete(self, collection_id: str) -> None:
         """Raises COLLECTION_NOT_FOUND, COLLECTION_NOT_EMPTY."""
         await self._store.delete_collection(collection_id)
+
+    async def move_documents(self, collection_id: str, target_id: str | None) -> int:
+        """All documents of a collection into another, or into none; how many. Raises COLLECTION_NOT_FOUND."""
+        return await self._store.move_documents(collection_id, target_id)

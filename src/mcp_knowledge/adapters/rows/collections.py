@@ -76,6 +76,21 @@ def delete_collection(connection: Connection, collection_id: str) -> None:
     raise_generation(connection)
 
 
+def move_documents(connection: Connection, collection_id: str, target_id: str | None) -> int:
+    """All live documents into another collection, or into none; how many. Raises COLLECTION_NOT_FOUND."""
+    collection_no = collection_number(connection, collection_id)
+    target_no = None if target_id is None else collection_number(connection, target_id)
+    moved = connection.execute(
+        f"""UPDATE documents SET collection_no = ?, updated_at_ms = ?
+            WHERE collection_no = ? AND status NOT IN {GONE} RETURNING document_no""",
+        (target_no, now_ms(), collection_no),
+    )
+    count = sum(1 for _ in moved)
+    if count:
+        raise_generation(connection)
+    return count
+
+
 def collection_number(connection: Connection, collection_id: str, lock: str = "") -> int:
     """The internal key. Raises COLLECTION_NOT_FOUND.
 

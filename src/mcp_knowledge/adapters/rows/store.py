@@ -105,6 +105,10 @@ class SqlStore:
         """Remove an empty collection."""
         await self._write(lambda c: collections.delete_collection(c, collection_id))
 
+    async def move_documents(self, collection_id: str, target_id: str | None) -> int:
+        """Empty a collection into another."""
+        return await self._write(lambda c: collections.move_documents(c, collection_id, target_id))
+
     async def find_by_sha256(self, sha256: str) -> Document | None:
         """The live document with these bytes."""
         return await self._read(lambda c: documents.find_by_sha256(c, sha256))
