@@ -12,6 +12,10 @@ _SENTENCES = {
     "added": "The file was added. It can be searched as soon as it is ready.",
     "known": "You have this file already, so nothing was stored twice.",
     "deleted": "The document was deleted.",
+    "collection-made": "The collection is there. Put documents into it when you add them, or move some from the list.",
+    "collection-changed": "The collection was changed.",
+    "collection-deleted": "The collection was deleted.",
+    "collection-emptied": "The documents were moved and the collection was deleted.",
     "again": "The file is being read again. Searches keep the present passages until that is done.",
 }
 _FAILURES = {

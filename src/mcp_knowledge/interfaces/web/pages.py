@@ -2,7 +2,17 @@
 
 from fastapi import APIRouter, FastAPI
 
-from mcp_knowledge.interfaces.web import document, documents, folder, forms, from_url, imports, sign_in, themes
+from mcp_knowledge.interfaces.web import (
+    collections,
+    document,
+    documents,
+    folder,
+    forms,
+    from_url,
+    imports,
+    sign_in,
+    themes,
+)
 from mcp_knowledge.interfaces.web.playground import page as playground
 from mcp_knowledge.interfaces.web.templating import mount_static
 
@@ -10,6 +20,7 @@ router = APIRouter(include_in_schema=False)
 router.include_router(from_url.router)  # before /documents/{document_id}
 router.include_router(documents.router)
 router.include_router(document.router)
+router.include_router(collections.router)
 router.include_router(imports.router)
 router.include_router(folder.router)
 router.include_router(playground.router)
