@@ -21,6 +21,7 @@ from mcp_knowledge.adapters.rows.access import SqlAccessStore
 from mcp_knowledge.adapters.rows.archives import SqlArchiveStore
 from mcp_knowledge.adapters.rows.folder import SqlFolderStore
 from mcp_knowledge.adapters.rows.jobs import SqlJobQueue
+from mcp_knowledge.adapters.rows.metadata_keys import SqlMetadataStore
 from mcp_knowledge.adapters.rows.store import SqlStore
 from mcp_knowledge.adapters.transfer.state import refuse_unfinished
 from mcp_knowledge.adapters.watching import NotifiedFolder
@@ -45,6 +46,7 @@ from mcp_knowledge.services.ingest import IngestWorker
 from mcp_knowledge.services.intake import Intake
 from mcp_knowledge.services.jobs import Jobs
 from mcp_knowledge.services.library import Library
+from mcp_knowledge.services.metadata import Metadata
 from mcp_knowledge.services.pauses import ShortPauses
 from mcp_knowledge.services.presence import Presence
 from mcp_knowledge.services.reading import Reading
@@ -119,6 +121,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             collections=collections,
             jobs=Jobs(queue, events, worker.wake),
             search=Search(store, backend.lexical, backend.vectors, embedder, settings),
+            metadata=Metadata(store, SqlMetadataStore(database)),
             catalog=Catalog(store, cursors, settings),
             reading=Reading(store, cursors, settings),
             status=Status(

@@ -38,6 +38,8 @@ READ = {
     f"GET {API}/documents/{{document_id}}/normalized",
     f"GET {API}/documents/{{document_id}}/chunks",
     f"GET {API}/document-catalog",
+    f"GET {API}/metadata-keys",
+    f"GET {API}/metadata-keys/{{key}}/values",
     f"GET {API}/chunks/{{chunk_id}}",
     f"GET {API}/archives",
     f"GET {API}/archives/{{archive_id}}",

@@ -201,9 +201,9 @@ def _text_key(text: str) -> str:
     """Equal for equal strings, and short. Half of a surrogate pair counts as `?`, as databases store it."""
     data = text.encode("utf-8", "replace")
     text = data.decode()
-    if len(text) <= _INDEXED_TEXT_CHARS:
+    if len(text) <= INDEXED_TEXT_CHARS:
         return text
-    return f"{text[:_INDEXED_TEXT_CHARS]}{hashlib.sha256(data).hexdigest()}"
+    return f"{text[:INDEXED_TEXT_CHARS]}{hashlib.sha256(data).hexdigest()}"
 
 
 def _instant_us(text: str) -> int | None:

@@ -16,6 +16,7 @@ from mcp_knowledge.services.ingest import IngestWorker
 from mcp_knowledge.services.intake import Intake
 from mcp_knowledge.services.jobs import Jobs
 from mcp_knowledge.services.library import Library
+from mcp_knowledge.services.metadata import Metadata
 from mcp_knowledge.services.presence import Presence
 from mcp_knowledge.services.reading import Reading
 from mcp_knowledge.services.search import Search
@@ -40,6 +41,7 @@ class Services:
     collections: Collections
     jobs: Jobs
     search: Search
+    metadata: Metadata
     catalog: Catalog
     reading: Reading
     status: Status

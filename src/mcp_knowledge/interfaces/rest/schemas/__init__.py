@@ -66,6 +66,13 @@ from mcp_knowledge.interfaces.rest.schemas.folder import (
     ScanStatus,
 )
 from mcp_knowledge.interfaces.rest.schemas.jobs import Job, JobListQuery, JobPage
+from mcp_knowledge.interfaces.rest.schemas.metadata import (
+    KnownValue,
+    KnownValues,
+    MetadataKey,
+    MetadataKeys,
+    MetadataQuery,
+)
 from mcp_knowledge.interfaces.rest.schemas.search import (
     Condition,
     Contributions,
@@ -144,8 +151,13 @@ __all__ = [
     "JobListQuery",
     "JobPage",
     "KeyName",
+    "KnownValue",
+    "KnownValues",
     "Location",
+    "MetadataKey",
+    "MetadataKeys",
     "MetadataObject",
+    "MetadataQuery",
     "NeighbourQuery",
     "NewApiKey",
     "NormalizedDocument",
