@@ -3,9 +3,9 @@ import asyncio
 import pytest
 from contract_kit import FINGERPRINT, LEASE_MS, Backend, add, chunk, claim_one, indexed, new_document, new_revision
 
-from mcp_knowledge.domain.documents import Document, Job
+from mcp_knowledge.domain.documents import Document, Job, JobStatus
 from mcp_knowledge.errors import KnowledgeError
-from mcp_knowledge.ports import Position
+from mcp_knowledge.ports import BackgroundRun, Position
 
 
 async def waiting_document(backend: Backend, text: str = "text") -> Document:
@@ -256,12 +256,95 @@ async def test_jobs_are_listed_newest_first_by_status_and_document(backend: Back
 
     assert [job.document_id for job in everything] == [document.id for document in reversed(documents)]
     assert first + rest == everything
-    assert {job.document_id for job in await backend.queue.list(10, status="running")} == {
+    assert {job.document_id for job in await backend.queue.list(10, statuses=("running",))} == {
         document.id for document in documents[:2]
     }
     assert len(await backend.queue.list(10, document_id=documents[3].id)) == 1
     assert await backend.queue.list(10, document_id="doc_unknown") == []
     assert await backend.queue.get("job_unknown") is None
+    waiting = await backend.queue.list(10, statuses=("queued", "retrying"))
+    assert {job.document_id for job in waiting} == {document.id for document in documents[2:]}
+
+
+async def test_jobs_are_counted_by_status_all_together_and_for_one_document(backend: Backend) -> None:
+    document = await add(backend)
+    await waiting_document(backend, "another")
+
+    def counted(counts: dict[JobStatus, int]) -> dict[str, int]:
+        return {status: number for status, number in counts.items() if number}
+
+    assert counted(await backend.queue.counts()) == {"completed": 1, "queued": 1}
+    assert counted(await backend.queue.counts(document.id)) == {"completed": 1}
+    assert counted(await backend.queue.counts("doc_unknown")) == {}
+
+
+async def fail_next(backend: Backend) -> Job:
+    job = await claim_one(backend)
+    assert await backend.queue.fail(job, "DOCUMENT_MALFORMED", "Broken.", None)
+    return job
+
+
+async def test_all_failed_jobs_are_queued_again_but_those_that_a_later_job_has_overtaken(backend: Backend) -> None:
+    documents = []
+    for number in range(4):
+        documents.append(await waiting_document(backend, str(number)))
+        await fail_next(backend)
+        backend.clock.forward(1)
+    await backend.store.reindex_document(documents[1].id)
+    again = await fail_next(backend)
+    await backend.store.delete_document(documents[2].id)
+    await claim_one(backend)
+
+    failed = await backend.queue.list(10, statuses=("failed",))
+    overtaken = await backend.queue.overtaken(job.id for job in failed)
+    assert {job.document_id for job in failed if job.id in overtaken} == {documents[1].id, documents[2].id}
+
+    first, after = await backend.queue.retry_failed("", 2)
+    assert after is not None
+    rest, end = await backend.queue.retry_failed(after, 10)
+
+    assert end is None and len(first) == 2
+    queued = [*first, *rest]
+    assert {job.document_id for job in queued} == {documents[0].id, documents[1].id, documents[3].id}
+    assert again.id in {job.id for job in queued}
+    assert {(job.status, job.error) for job in queued} == {("queued", None)}
+    assert await backend.queue.retry_failed("", 10) == ([], None)
+    assert await backend.queue.overtaken([]) == set()
+
+
+async def test_the_pace_is_that_of_jobs_completed_lately(backend: Backend) -> None:
+    assert (await backend.queue.pace(60_000)).completed == 0
+    await add(backend, "long ago")
+    backend.clock.forward(61_000)
+    await add(backend, "lately")
+    backend.clock.forward(2_000)
+    await add(backend, "just now")
+
+    pace = await backend.queue.pace(60_000)
+
+    assert pace.completed == 2
+    assert 2_000 <= pace.within_ms < 60_000
+
+
+async def test_the_run_in_the_background_is_counted_until_it_has_ended(backend: Backend) -> None:
+    for number in range(3):
+        await add(backend, str(number))
+    assert await backend.queue.background_run() == BackgroundRun(0, 0)
+    first, after = await backend.store.reindex_documents("", 2)
+    assert after is not None
+    await backend.store.reindex_documents(after, 10)
+    await waiting_document(backend, "not in the background")
+    assert await backend.queue.background_run() == BackgroundRun(0, 3)
+
+    jobs = await backend.queue.claim("worker-1", 10, LEASE_MS)
+    (job,) = [job for job in jobs if job.document_id == first[0]]
+    await backend.queue.fail(job, "DOCUMENT_MALFORMED", "Broken.", None)
+    assert await backend.queue.background_run() == BackgroundRun(1, 3)
+    assert (await backend.store.reindex_documents("", 10))[0] == [first[0]], "the others are at work"
+    assert await backend.queue.background_run() == BackgroundRun(1, 4)
+    for other in [*jobs, *await backend.queue.claim("worker-1", 10, LEASE_MS)]:
+        await backend.queue.fail(other, "DOCUMENT_MALFORMED", "Broken.", None)
+    assert await backend.queue.background_run() == BackgroundRun(0, 0)
 
 
 async def test_the_queue_tells_when_the_next_job_is_due(backend: Backend) -> None:

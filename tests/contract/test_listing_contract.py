@@ -1,7 +1,8 @@
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
-from contract_kit import VERSIONS, Backend, add, claim_one, new_document
+from contract_kit import VERSIONS, Backend, add, claim_one, new_document, new_revision
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -185,4 +186,28 @@ async def test_documents_made_with_versions_that_are_not_current_are_stale(backe
     )
 
     assert (await backend.store.counts([other_parser, VERSIONS])).stale_documents == 0
-    assert (await backend.store.counts([other_parser])).stale_documents == 1
+    counts = await backend.store.counts([other_parser])
+    assert counts.stale_documents == 1 and counts.stale == {VERSIONS: 1}
+
+
+async def test_stale_documents_are_listed_and_queued_again_alone(backend: Backend) -> None:
+    newer = replace(VERSIONS, parser_version="2")
+    documents = sorted([await add(backend, str(number)) for number in range(3)], key=lambda item: item.id)
+    await backend.store.create_document(new_document("not ready yet"))
+    assert await backend.store.stale_documents([VERSIONS], 10) == []
+    assert await backend.store.stale_documents([], 10) == []
+    assert await backend.store.reindex_documents("", 10, [VERSIONS]) == ([], None)
+
+    listed = await backend.store.stale_documents([newer], 2)
+    assert [(item.id, made.parser_version) for item, made in listed] == [(item.id, "1") for item in documents[:2]]
+    rest = await backend.store.stale_documents([newer], 10, after_id=listed[-1][0].id)
+    assert [item.id for item, _ in rest] == [documents[2].id]
+    queued, _ = await backend.store.reindex_documents("", 10, [newer])
+    assert queued == [item.id for item in documents]
+
+
+async def test_the_size_of_originals_is_that_of_all_revisions(backend: Backend) -> None:
+    assert await backend.store.originals_bytes() == 0
+    document, _ = await backend.store.create_document(new_document("12345"))
+    await backend.store.create_revision(new_revision(document, "123"))
+    assert await backend.store.originals_bytes() == 8

@@ -76,6 +76,7 @@ WRITE = {
     f"POST {API}/documents",
     f"POST {API}/documents/from-url",
     f"POST {API}/documents/purge",
+    f"POST {API}/documents/reindex",
     f"PATCH {API}/documents/{{document_id}}",
     f"DELETE {API}/documents/{{document_id}}",
     f"POST {API}/documents/{{document_id}}/revisions",

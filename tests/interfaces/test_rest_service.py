@@ -154,3 +154,20 @@ async def test_the_reference_page_needs_nothing_from_elsewhere(client: httpx2.As
 async def test_no_answer_shows_where_the_data_lies(client: httpx2.AsyncClient, tmp_path: Path) -> None:
     for path in (f"{API}/system/status", "/ready", "/metrics", "/openapi.json", "/docs"):
         assert str(tmp_path) not in (await client.get(path)).text
+
+
+async def test_stale_documents_are_queued_again_at_once_and_so_are_all(settings: Settings) -> None:
+    async with running_client(settings) as client:
+        documents = [await add(client, name, name.encode()) for name in ("a.txt", "b.txt")]
+        again = await client.post(f"{API}/documents/reindex", json={"stale": True})
+        assert (again.status_code, again.json()) == (202, {"queued": 0})
+    async with running_client(settings.model_copy(update={"chunk_target_tokens": 150})) as client:
+        await add(client, "c.txt", b"made just now")
+        again = await client.post(f"{API}/documents/reindex", json={"stale": True})
+        assert again.json() == {"queued": 2}
+        for document in documents:
+            await wait_finished(client, document["id"])
+        assert (await client.get(f"{API}/system/status")).json()["staleDocuments"] == 0
+        assert (await client.post(f"{API}/documents/reindex", json={"stale": False})).json() == {"queued": 3}
+        for body in ({}, {"stale": "perhaps"}, {"stale": True, "more": 1}):
+            assert_error(await client.post(f"{API}/documents/reindex", json=body), 400, "INVALID_ARGUMENT")

@@ -18,7 +18,7 @@ from mcp_knowledge.ports.events import Broadcast, Event, Topic
 from mcp_knowledge.ports.files import BlobStore, Fetched, Fetcher, ParsedFile, Parser
 from mcp_knowledge.ports.folder import FolderStore, FolderWatch
 from mcp_knowledge.ports.indexes import LexicalIndex, VectorIndex
-from mcp_knowledge.ports.jobs import JobQueue
+from mcp_knowledge.ports.jobs import BackgroundRun, JobQueue, Pace
 from mcp_knowledge.ports.locks import Locks
 from mcp_knowledge.ports.store import (
     BlockPage,
@@ -40,6 +40,7 @@ __all__ = [
     "ArchiveMember",
     "ArchiveReader",
     "ArchiveStore",
+    "BackgroundRun",
     "BlobStore",
     "BlockPage",
     "Broadcast",
@@ -64,6 +65,7 @@ __all__ = [
     "NewRevision",
     "OpenArchive",
     "OutlineEntry",
+    "Pace",
     "ParsedFile",
     "Parser",
     "Position",

@@ -1,6 +1,7 @@
 """The queue of work."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from mcp_knowledge.domain.documents import (
@@ -9,6 +10,22 @@ from mcp_knowledge.domain.documents import (
     Stage,
 )
 from mcp_knowledge.ports.terms import Position
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """`completed` jobs were completed lately, the first of them `within_ms` milliseconds ago."""
+
+    completed: int
+    within_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class BackgroundRun:
+    """Jobs in the background: `done` of `total` that were queued since there were none; 0 of 0 when there are none."""
+
+    done: int
+    total: int
 
 
 class JobQueue(Protocol):
@@ -50,6 +67,17 @@ class JobQueue(Protocol):
         """Queue a failed job again with fresh attempts. Raises JOB_NOT_FOUND, JOB_NOT_RETRYABLE."""
         ...
 
+    async def retry_failed(self, after_id: str, limit: int) -> tuple[list[Job], str | None]:
+        """`retry` for up to `limit` failed jobs by id after `after_id`, unless their document has a later job.
+
+        Those queued, and the id to go on after, None at the end.
+        """
+        ...
+
+    async def overtaken(self, job_ids: Iterable[str]) -> set[str]:
+        """Those of the jobs whose document has a later one."""
+        ...
+
     async def get(self, job_id: str) -> Job | None:
         """None when there is no such job."""
         ...
@@ -62,10 +90,22 @@ class JobQueue(Protocol):
         self,
         limit: int,
         after: Position | None = None,
-        status: JobStatus | None = None,
+        statuses: Sequence[JobStatus] = (),
         document_id: str | None = None,
     ) -> list[Job]:
-        """Newest first by (created_at_ms, id)."""
+        """Newest first by (created_at_ms, id). Without `statuses`, all."""
+        ...
+
+    async def counts(self, document_id: str | None = None) -> dict[JobStatus, int]:
+        """How many jobs there are, by status: all that are kept, or those of one document."""
+        ...
+
+    async def pace(self, window_ms: int) -> Pace:
+        """How fast jobs have been completed within the last `window_ms`."""
+        ...
+
+    async def background_run(self) -> BackgroundRun:
+        """How far the present run of jobs has come that let every other one go first."""
         ...
 
     async def next_due_ms(self) -> int | None:

@@ -134,14 +134,23 @@ class OutlineEntry:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The figures of the status page."""
+    """The figures of the status page.
+
+    Args:
+        stale: how many documents were made with which versions that are none of the present ones.
+    """
 
     documents: dict[DocumentStatus, int]
     failed_by_code: dict[str, int]
     jobs: dict[JobStatus, int]
     chunks: int
-    stale_documents: int
+    stale: dict[IndexVersions, int]
     active_workers: int
+
+    @property
+    def stale_documents(self) -> int:
+        """All of them."""
+        return sum(self.stale.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +176,10 @@ class Store(Protocol):
         Args:
             current: the versions in use now, one for each parser; documents made with none of these are stale.
         """
+        ...
+
+    async def originals_bytes(self) -> int:
+        """The size of all originals, those of former revisions included."""
         ...
 
     async def generation(self) -> int:
@@ -237,9 +250,11 @@ class Store(Protocol):
         """
         ...
 
-    async def reindex_documents(self, after_id: str, limit: int) -> tuple[list[str], str | None]:
+    async def reindex_documents(
+        self, after_id: str, limit: int, stale_to: Sequence[IndexVersions] = ()
+    ) -> tuple[list[str], str | None]:
         """`reindex_document` for up to `limit` documents by id after `after_id`; their jobs let every other job go
-        first.
+        first. With `stale_to`, only searchable documents that were made with none of these versions.
 
         The ids of those queued (documents with an active job are passed over), and the id to go on after, None at the
         end.
@@ -256,6 +271,12 @@ class Store(Protocol):
 
     async def list_documents(self, query: DocumentQuery) -> list[Document]:
         """One page, in the query's order, ties by id in the same direction; up to `limit`."""
+        ...
+
+    async def stale_documents(
+        self, current: Sequence[IndexVersions], limit: int, after_id: str = ""
+    ) -> list[tuple[Document, IndexVersions]]:
+        """Searchable documents made with none of the `current` versions, by id after `after_id`, and what made them."""
         ...
 
     async def update_document(

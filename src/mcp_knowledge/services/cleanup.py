@@ -56,7 +56,7 @@ async def release_abandoned_jobs(
 
 async def _running(queue: JobQueue) -> AsyncIterator[Job]:
     after: Position | None = None
-    while page := await queue.list(_PAGE, after, status="running"):
+    while page := await queue.list(_PAGE, after, ("running",)):
         for job in page:
             yield job
         after = Position(page[-1].created_at_ms, page[-1].id)

@@ -1,12 +1,12 @@
 """What users do with documents: upload, look, change, delete."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mcp_knowledge.domain.blob_keys import original_key
-from mcp_knowledge.domain.documents import Document, DocumentStatus, Job, Metadata, new_id
+from mcp_knowledge.domain.documents import Document, DocumentStatus, IndexVersions, Job, Metadata, new_id
 from mcp_knowledge.domain.filenames import extension_of, safe_name, title_of
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.ports import UNSET, BlobStore, DocumentQuery, NewDocument, NewRevision, Position, Store, Unset
@@ -235,12 +235,16 @@ class Library:
         self._wake()
         return job
 
-    async def reindex_all(self) -> list[str]:
-        """Queue every document that has no job yet, after all other jobs; the ids of those queued."""
+    async def reindex_all(self, stale_to: Sequence[IndexVersions] = ()) -> list[str]:
+        """Queue every document that has no job yet, after all other jobs; the ids of those queued.
+
+        Args:
+            stale_to: only searchable documents that were made with none of these versions; empty: all.
+        """
         queued: list[str] = []
         after: str | None = ""
         while after is not None:
-            some, after = await self._store.reindex_documents(after, _QUEUED_AT_ONCE)
+            some, after = await self._store.reindex_documents(after, _QUEUED_AT_ONCE, stale_to)
             queued += some
         self._wake()
         return queued

@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 
 from mcp_knowledge.domain.blob_keys import original_key
 from mcp_knowledge.domain.chunking import CHUNKER_NAME, chunker_version
-from mcp_knowledge.domain.documents import JOB_STATUSES, DocumentStatus, IndexVersions, new_id
+from mcp_knowledge.domain.documents import JOB_STATUSES, Document, DocumentStatus, IndexVersions, new_id
 from mcp_knowledge.errors import KnowledgeError, storing
 from mcp_knowledge.ports import BlobStore, Counts, Embedder, Parser, Store, StoreHealth
 from mcp_knowledge.services.metrics import REGISTRY
@@ -131,6 +131,18 @@ class Status:
             counts=counts,
             versions=versions,
         )
+
+    async def originals_bytes(self) -> int:
+        """The size of all originals."""
+        return await self._store.originals_bytes()
+
+    async def stale_documents(
+        self, limit: int, after_id: str = ""
+    ) -> tuple[list[tuple[Document, IndexVersions]], str | None]:
+        """A page of the documents that other versions made, by id, each with these; the id to go on after."""
+        found = await self._store.stale_documents(self.index_versions(), limit + 1, after_id)
+        items = found[:limit]
+        return items, items[-1][0].id if len(found) > limit else None
 
     async def metrics(self) -> bytes:
         """All metrics in the Prometheus text format."""

@@ -1,17 +1,17 @@
 """The figures of the status page, which every page of the dashboard and every scrape of the metrics asks for."""
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import Any
 
+from mcp_knowledge.adapters.rows import stale
 from mcp_knowledge.adapters.rows.dialect import Connection
+from mcp_knowledge.adapters.rows.job_figures import job_counts
 from mcp_knowledge.adapters.rows.sql import first_row, meta_value
 from mcp_knowledge.domain.documents import (
     DOCUMENT_STATUSES,
-    JOB_STATUSES,
     DocumentStatus,
     IndexVersions,
-    JobStatus,
     now_ms,
 )
 from mcp_knowledge.ports import Counts
@@ -26,7 +26,7 @@ class DocumentFigures:
     documents: dict[DocumentStatus, int]
     failed_by_code: dict[str, int]
     chunks: int
-    stale_documents: int
+    stale: dict[IndexVersions, int]
 
 
 def document_figures(
@@ -47,7 +47,7 @@ def document_figures(
         documents={status: by_status.get(status, 0) for status in DOCUMENT_STATUSES},
         failed_by_code=dict(failed),
         chunks=_chunks(connection),
-        stale_documents=_stale_documents(connection, versions),
+        stale=stale.counts(connection, versions),
     )
 
 
@@ -59,46 +59,22 @@ def counts(connection: Connection, figures: DocumentFigures) -> Counts:
     return Counts(
         documents=figures.documents,
         failed_by_code=figures.failed_by_code,
-        jobs=_jobs(connection),
+        jobs=job_counts(connection),
         chunks=figures.chunks,
-        stale_documents=figures.stale_documents,
+        stale=figures.stale,
         active_workers=_number(connection, workers, now_ms()),
     )
 
 
-def _jobs(connection: Connection) -> dict[JobStatus, int]:
-    sql = "SELECT status, count(*) FROM jobs WHERE status <> 'completed' GROUP BY status"
-    found: dict[str, int] = dict(connection.execute(sql))
-    found["completed"] = _number(connection, "SELECT count(*) FROM jobs") - sum(found.values())
-    return {status: found.get(status, 0) for status in JOB_STATUSES}
+def originals_bytes(connection: Connection) -> int:
+    """The size of all originals, those of former revisions included."""
+    return int(_number(connection, "SELECT sum(size_bytes) FROM revisions"))
 
 
 def _chunks(connection: Connection) -> int:
     """Searchable chunks: all but those of documents under removal (a sum over all documents costs far more)."""
     going = "SELECT sum(chunk_count) FROM documents WHERE status = 'deleting'"
     return _number(connection, "SELECT count(*) FROM chunks") - _number(connection, going)
-
-
-def _stale_documents(connection: Connection, current: Sequence[IndexVersions]) -> int:
-    """Documents whose current revision was made with versions that are none of `current` (one for each parser)."""
-    if not current:
-        return 0
-    rows = ", ".join(["(?, ?, ?, ?, ?, ?, ?)"] * len(current))
-    old = connection.execute(
-        f"""SELECT version_no FROM index_versions
-            WHERE (parser_name, parser_version, chunker_name, chunker_version,
-                   embedding_model, embedding_dimensions, embedding_version) NOT IN (VALUES {rows})""",
-        [value for versions in current for value in astuple(versions)],
-    )
-    numbers = [row[0] for row in old]
-    if not numbers:
-        return 0  # as nearly always: no need to look at the documents
-    return _number(
-        connection,
-        f"""SELECT count(*) FROM documents d JOIN revisions r ON r.revision_no = d.current_revision_no
-            WHERE d.searchable = 1 AND {connection.dialect.among("r.version_no")}""",
-        connection.dialect.listed(numbers),
-    )
 
 
 def _number(connection: Connection, sql: str, *params: Any) -> int:

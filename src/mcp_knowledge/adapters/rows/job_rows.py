@@ -4,7 +4,8 @@
 rises, so that it fences: handing a job back or retrying it raises `max_attempts` instead.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from mcp_knowledge.adapters.rows.dialect import Connection, Row
@@ -25,6 +26,7 @@ _SELECT = """
 """
 HELD = "id = ? AND attempt = ? AND status = 'running'"
 _LOST = f"INGESTION_FAILED: {ERROR_CODES['INGESTION_FAILED'].message}"  # every attempt ended with its worker
+_OVERTAKEN = "EXISTS (SELECT 1 FROM jobs n WHERE n.document_no = j.document_no AND n.job_no > j.job_no)"
 _NEXT = f"""
     SELECT visible_at_ms FROM jobs WHERE status IN {ACTIVE} AND background = ? ORDER BY visible_at_ms LIMIT 1
 """
@@ -151,6 +153,29 @@ def retry(connection: Connection, job_id: str) -> Job:
     return job
 
 
+def retry_failed(connection: Connection, after_id: str, limit: int) -> tuple[list[Job], str | None]:
+    """Queue the next failed jobs again that are the last of their document; where to go on, None at the end."""
+    rows = list(
+        connection.execute(
+            f"""SELECT j.id FROM jobs j WHERE j.status = 'failed' AND j.status <> 'completed' AND j.id > ?
+                    AND NOT {_OVERTAKEN} ORDER BY j.id LIMIT ?""",
+            (after_id, limit),
+        )
+    )
+    queued = list[Job]()
+    for (job_id,) in rows:
+        with suppress(KnowledgeError):  # its document has been deleted, or has a job again
+            queued.append(retry(connection, job_id))
+    return queued, rows[-1][0] if len(rows) == limit else None
+
+
+def overtaken(connection: Connection, job_ids: Iterable[str]) -> set[str]:
+    """Those of the jobs whose document has a later one."""
+    dialect = connection.dialect
+    sql = f"SELECT j.id FROM jobs j WHERE {dialect.among('j.id')} AND {_OVERTAKEN}"
+    return {row[0] for row in connection.execute(sql, (dialect.listed(job_ids),))}
+
+
 def is_at_work(connection: Connection, document_no: int) -> bool:
     """Whether a document has a job that waits or runs. Asked by itself, after the document was locked: a statement that
     waited for the lock would still see the jobs as they were before.
@@ -258,16 +283,16 @@ def get_jobs(connection: Connection, ids: Iterable[str]) -> list[Job]:
 
 
 def list_jobs(
-    connection: Connection, limit: int, after: Position | None, status: JobStatus | None, document_id: str | None
+    connection: Connection, limit: int, after: Position | None, statuses: Sequence[JobStatus], document_id: str | None
 ) -> list[Job]:
     """A page of jobs, newest first."""
     conditions, params = ["true"], list[Any]()
     if after is not None:
         conditions.append("j.created_at_ms <= ? AND (j.created_at_ms, j.id) < (?, ?)")
         params += [after.value, after.value, after.id]
-    if status is not None:
-        conditions.append("j.status = ?")
-        params.append(status)
+    if statuses:
+        conditions.append(connection.dialect.among("j.status"))
+        params.append(connection.dialect.listed(statuses))
     if document_id is not None:
         conditions.append("j.document_no = (SELECT document_no FROM documents WHERE id = ?)")
         params.append(document_id)

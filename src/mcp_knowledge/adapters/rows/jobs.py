@@ -1,13 +1,13 @@
 """The job queue: one table, claimed in a transaction."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from mcp_knowledge.adapters.rows import job_rows
+from mcp_knowledge.adapters.rows import job_figures, job_rows
 from mcp_knowledge.adapters.rows.dialect import Database
 from mcp_knowledge.adapters.rows.sql import first_row
 from mcp_knowledge.domain.documents import Job, JobStatus, Stage
-from mcp_knowledge.ports import Position
+from mcp_knowledge.ports import BackgroundRun, Pace, Position
 
 
 class SqlJobQueue:
@@ -43,6 +43,15 @@ class SqlJobQueue:
         """Queue a failed job again. Raises JOB_NOT_FOUND or JOB_NOT_RETRYABLE."""
         return await self._database.write(lambda c: job_rows.retry(c, job_id))
 
+    async def retry_failed(self, after_id: str, limit: int) -> tuple[list[Job], str | None]:
+        """Queue the next failed jobs again."""
+        return await self._database.write(lambda c: job_rows.retry_failed(c, after_id, limit))
+
+    async def overtaken(self, job_ids: Iterable[str]) -> set[str]:
+        """Those that a later job of their document has overtaken."""
+        ids = {*job_ids}
+        return await self._database.read(lambda c: job_rows.overtaken(c, ids)) if ids else set()
+
     async def get(self, job_id: str) -> Job | None:
         """One job."""
         return await self._database.read(lambda c: job_rows.get_job(c, job_id))
@@ -57,11 +66,23 @@ class SqlJobQueue:
         self,
         limit: int,
         after: Position | None = None,
-        status: JobStatus | None = None,
+        statuses: Sequence[JobStatus] = (),
         document_id: str | None = None,
     ) -> list[Job]:
         """Newest first."""
-        return await self._database.read(lambda c: job_rows.list_jobs(c, limit, after, status, document_id))
+        return await self._database.read(lambda c: job_rows.list_jobs(c, limit, after, statuses, document_id))
+
+    async def counts(self, document_id: str | None = None) -> dict[JobStatus, int]:
+        """Jobs by status."""
+        return await self._database.read(lambda c: job_figures.job_counts(c, document_id))
+
+    async def pace(self, window_ms: int) -> Pace:
+        """How fast jobs have been completed lately."""
+        return await self._database.read(lambda c: job_figures.pace(c, window_ms))
+
+    async def background_run(self) -> BackgroundRun:
+        """How far the jobs in the background have come."""
+        return await self._database.read(job_figures.background_run)
 
     async def next_due_ms(self) -> int | None:
         """When the next job is due or the next lease ends."""

@@ -1,7 +1,11 @@
 """Rows of revisions."""
 
-from mcp_knowledge.adapters.rows import documents, job_rows
+from collections.abc import Sequence
+from typing import Any
+
+from mcp_knowledge.adapters.rows import documents, job_rows, stale
 from mcp_knowledge.adapters.rows.dialect import Connection, Row
+from mcp_knowledge.adapters.rows.job_figures import note_background
 from mcp_knowledge.adapters.rows.sql import ACTIVE, BLOB_KEYS, GONE, first_row, fold_key, raise_generation
 from mcp_knowledge.domain.documents import Document, IndexVersions, Job, Revision, now_ms
 from mcp_knowledge.errors import KnowledgeError
@@ -94,18 +98,31 @@ def reindex_document(connection: Connection, document_id: str) -> Job:
     return job
 
 
-def reindex_documents(connection: Connection, after_id: str, limit: int) -> tuple[list[str], str | None]:
-    """Queue the next live documents in the background, those with a job excepted; where to go on, None at the end."""
-    now = now_ms()
+def reindex_documents(
+    connection: Connection, after_id: str, limit: int, stale_to: Sequence[IndexVersions] = ()
+) -> tuple[list[str], str | None]:
+    """Queue the next live documents in the background, those with a job excepted; where to go on, None at the end.
+
+    Args:
+        stale_to: only searchable documents that were made with none of these versions; empty: all.
+    """
+    now, dialect = now_ms(), connection.dialect
+    conditions, params = "", list[Any]()
+    if stale_to:
+        conditions = f"""AND d.searchable = 1 AND EXISTS (SELECT 1 FROM revisions r
+                         WHERE r.revision_no = d.current_revision_no AND {dialect.among("r.version_no")})"""
+        params.append(dialect.listed(stale.version_numbers(connection, stale_to)))
     rows = list(
         connection.execute(
             f"""SELECT d.document_no, d.id, {_SHOWN} FROM documents d
                 WHERE d.id > ? AND d.status NOT IN {GONE} AND NOT EXISTS (
-                    SELECT 1 FROM jobs a WHERE a.document_no = d.document_no AND a.status IN {ACTIVE})
-                ORDER BY d.id LIMIT ?{connection.dialect.for_update}""",
-            (after_id, limit),
+                    SELECT 1 FROM jobs a WHERE a.document_no = d.document_no AND a.status IN {ACTIVE}) {conditions}
+                ORDER BY d.id LIMIT ?{dialect.for_update}""",
+            (after_id, *params, limit),
         )
     )
+    if rows:
+        note_background(connection, len(rows))
     for document_no, _, revision_no in rows:
         job_rows.queue_job(connection, "ingest", document_no, revision_no, background=True)
         job_rows.set_status_unless_ready(connection, document_no, "pending", now)

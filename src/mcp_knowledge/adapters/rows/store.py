@@ -16,6 +16,7 @@ from mcp_knowledge.adapters.rows import (
     listing,
     revisions,
     sql,
+    stale,
 )
 from mcp_knowledge.adapters.rows.dialect import Connection, Database
 from mcp_knowledge.domain.blocks import NormalizedDocument
@@ -74,6 +75,10 @@ class SqlStore:
         self._document_figures, counts = await self._read(read)
         return counts
 
+    async def originals_bytes(self) -> int:
+        """The size of all originals."""
+        return await self._read(figures.originals_bytes)
+
     async def generation(self) -> int:
         """The corpus generation."""
         return int(await self._read(lambda c: sql.meta_value(c, "generation")))
@@ -125,9 +130,17 @@ class SqlStore:
         """Queue the newest revision again."""
         return await self._write(lambda c: revisions.reindex_document(c, document_id))
 
-    async def reindex_documents(self, after_id: str, limit: int) -> tuple[list[str], str | None]:
+    async def reindex_documents(
+        self, after_id: str, limit: int, stale_to: Sequence[IndexVersions] = ()
+    ) -> tuple[list[str], str | None]:
         """Queue the next documents in the background."""
-        return await self._write(lambda c: revisions.reindex_documents(c, after_id, limit))
+        return await self._write(lambda c: revisions.reindex_documents(c, after_id, limit, stale_to))
+
+    async def stale_documents(
+        self, current: Sequence[IndexVersions], limit: int, after_id: str = ""
+    ) -> list[tuple[Document, IndexVersions]]:
+        """The next documents that other versions made."""
+        return await self._read(lambda c: stale.list_stale(c, current, limit, after_id))
 
     async def get_document(self, document_id: str) -> Document | None:
         """One live document."""

@@ -257,7 +257,7 @@ def jobs(
     async def use(services: Services) -> list[Job]:
         if retry is not None:
             return [await services.jobs.retry(retry)]
-        found, _ = await services.jobs.list(limit, status=chosen, document_id=document)
+        found, _ = await services.jobs.list(limit, statuses=(chosen,) if chosen else (), document_id=document)
         return found
 
     found = with_services(settings_of(context), use)

@@ -189,5 +189,5 @@ def _task(bar: Progress, name: str, total: int) -> Callable[[int], None]:
 
 async def _release_running(queue: SqlJobQueue) -> None:
     """Queue again what a killed worker of the source was at: nobody need wait for the end of its leases."""
-    for job in await queue.list(_RUNNING_JOBS, status="running"):
+    for job in await queue.list(_RUNNING_JOBS, statuses=("running",)):
         await queue.release(job)

@@ -8,7 +8,7 @@ from mcp_knowledge.domain.metadata import check_metadata
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces import wire
 from mcp_knowledge.interfaces.rest import schemas
-from mcp_knowledge.interfaces.rest.arguments import checked, parse_json, read_json, read_query
+from mcp_knowledge.interfaces.rest.arguments import checked, parse_json, read_body, read_json, read_query
 from mcp_knowledge.interfaces.rest.context import Paging, services
 from mcp_knowledge.interfaces.rest.operations import Answer, Operations
 from mcp_knowledge.interfaces.rest.responses import json_response
@@ -186,6 +186,24 @@ async def reindex_document(request: Request) -> Response:
     """A queued reindexing."""
     job = await services(request).library.reindex_document(request.path_params["document_id"])
     return json_response(wire.job(job), 202)
+
+
+@operations.add(
+    "POST",
+    "/documents/reindex",
+    "Parse and embed many documents again",
+    Answer(
+        202, "Queued, behind all other jobs; searches keep the present chunks until each is done.", schemas.Reindexed
+    ),
+    body=schemas.Reindex,
+    description="Documents with a job at work are left out.",
+)
+async def reindex_documents(request: Request) -> Response:
+    """Queued reindexing of the stale documents, or of all."""
+    found = services(request)
+    body = await read_body(request, schemas.Reindex)
+    queued = await found.library.reindex_all(found.status.index_versions() if body.stale else ())
+    return json_response({"queued": len(queued)}, 202)
 
 
 @operations.add(

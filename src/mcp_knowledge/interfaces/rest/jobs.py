@@ -40,7 +40,8 @@ async def list_jobs(request: Request) -> Response:
     """A page of jobs."""
     query = read_query(request, schemas.JobListQuery)
     paging = Paging(request, "jobs", query)
-    items, after = await services(request).jobs.list(paging.limit, paging.position(), query.status, query.documentId)
+    statuses = () if query.status is None else (query.status,)
+    items, after = await services(request).jobs.list(paging.limit, paging.position(), statuses, query.documentId)
     return json_response(wire.page([wire.job(item) for item in items], paging.next_after(after)))
 
 

@@ -122,6 +122,20 @@ class DocumentUpdate(Arguments):
     metadata: MetadataObject = changeable("Replaces what was there. Up to 64 KiB, 64 levels.")
 
 
+class Reindex(Arguments):
+    """Which documents to parse and embed again."""
+
+    stale: bool = Field(
+        description="True: only ready documents that another parser, chunker or model version made. False: all."
+    )
+
+
+class Reindexed(Shape):
+    """What was queued."""
+
+    queued: int = Field(description="Documents that are parsed and embedded again.")
+
+
 class Purge(Arguments):
     """The confirmation."""
 
