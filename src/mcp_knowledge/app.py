@@ -19,6 +19,7 @@ from mcp_knowledge.adapters.parsers.registry import accepted_extensions, mime_ty
 from mcp_knowledge.adapters.parsers.sandbox import SandboxedParser
 from mcp_knowledge.adapters.rows.access import SqlAccessStore
 from mcp_knowledge.adapters.rows.archives import SqlArchiveStore
+from mcp_knowledge.adapters.rows.evaluations import SqlEvaluationStore
 from mcp_knowledge.adapters.rows.folder import SqlFolderStore
 from mcp_knowledge.adapters.rows.jobs import SqlJobQueue
 from mcp_knowledge.adapters.rows.metadata_keys import SqlMetadataStore
@@ -40,12 +41,15 @@ from mcp_knowledge.services.background import Background, Loop
 from mcp_knowledge.services.catalog import Catalog
 from mcp_knowledge.services.collections import Collections
 from mcp_knowledge.services.contents import Contents
+from mcp_knowledge.services.evaluation_runs import EvaluationRuns
+from mcp_knowledge.services.evaluations import Evaluations
 from mcp_knowledge.services.events import Events
 from mcp_knowledge.services.folders import FolderScanner
 from mcp_knowledge.services.ingest import IngestWorker
 from mcp_knowledge.services.intake import Intake
 from mcp_knowledge.services.jobs import Jobs
 from mcp_knowledge.services.library import Library
+from mcp_knowledge.services.measuring import Measuring
 from mcp_knowledge.services.metadata import Metadata
 from mcp_knowledge.services.pauses import ShortPauses
 from mcp_knowledge.services.presence import Presence
@@ -76,8 +80,12 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         closing.push_async_callback(parser.close)
         store, queue = SqlStore(database), SqlJobQueue(database)
         archive_store, folder_store = SqlArchiveStore(database), SqlFolderStore(database)
+        evaluation_store = SqlEvaluationStore(database)
         blobs = await closing.enter_async_context(open_blobs(settings, database))
-        events = Events(backend.broadcast, _reference_reader(store, queue, archive_store, lambda: folders.status()))
+        events = Events(
+            backend.broadcast,
+            _reference_reader(store, queue, archive_store, evaluation_store, lambda: folders.status()),
+        )
         closing.callback(events.close)
         access_store = SqlAccessStore(database)
         secret = await _shared_secret(settings, access_store)
@@ -107,7 +115,20 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         answers_only = settings.role == "api"
         presence = Presence(locks, name, works=not answers_only)
         pauses = ShortPauses(lambda: worker.busy)
-        loops: list[Loop] = [presence, pauses] if answers_only else [presence, worker, archive_worker, folders, pauses]
+        search = Search(store, backend.lexical, backend.vectors, embedder, settings)
+        status = Status(
+            store,
+            blobs,
+            embedder,
+            parser,
+            settings,
+            accepted_extensions=extensions,
+            worker_running=lambda: answers_only or worker.running,
+        )
+        runs = EvaluationRuns(evaluation_store, Measuring(search, store), status, events)
+        loops: list[Loop] = [presence, runs, pauses]
+        if not answers_only:
+            loops += [worker, archive_worker, folders]
         yield Services(
             settings=settings,
             cursors=cursors,
@@ -120,19 +141,12 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             contents=Contents(store, blobs),
             collections=collections,
             jobs=Jobs(queue, events, worker.wake),
-            search=Search(store, backend.lexical, backend.vectors, embedder, settings),
+            search=search,
+            evaluations=Evaluations(evaluation_store, store, runs, settings),
             metadata=Metadata(store, SqlMetadataStore(database)),
             catalog=Catalog(store, cursors, settings),
             reading=Reading(store, cursors, settings),
-            status=Status(
-                store,
-                blobs,
-                embedder,
-                parser,
-                settings,
-                accepted_extensions=extensions,
-                worker_running=lambda: answers_only or worker.running,
-            ),
+            status=status,
             events=events,
             worker=worker,
             archive_worker=archive_worker,
@@ -206,10 +220,14 @@ async def _shared_secret(settings: Settings, store: SqlAccessStore) -> bytes:
 
 
 def _reference_reader(
-    store: SqlStore, queue: SqlJobQueue, archives: SqlArchiveStore, scan: Callable[[], Awaitable[ScanStatus]]
+    store: SqlStore,
+    queue: SqlJobQueue,
+    archives: SqlArchiveStore,
+    evaluations: SqlEvaluationStore,
+    scan: Callable[[], Awaitable[ScanStatus]],
 ) -> ReferenceReader:
     """What reads that which other processes tell of."""
-    return ReferenceReader(store.get_documents, queue.get_many, archives.get_many, scan)
+    return ReferenceReader(store.get_documents, queue.get_many, archives.get_many, evaluations.get_runs, scan)
 
 
 def _listening(

@@ -45,6 +45,20 @@ ERROR_CODES: dict[str, ErrorCode] = {
     "CHUNK_NOT_FOUND": ErrorCode(404, "There is no chunk with this id."),
     "JOB_NOT_FOUND": ErrorCode(404, "There is no job with this id."),
     "API_KEY_NOT_FOUND": ErrorCode(404, "There is no API key with this id."),
+    "EVALUATION_NOT_FOUND": ErrorCode(404, "There is no evaluation set with this id."),
+    "CASE_NOT_FOUND": ErrorCode(404, "There is no case with this id in the set."),
+    "RUN_NOT_FOUND": ErrorCode(404, "There is no run with this id."),
+    "EVALUATION_EXISTS": ErrorCode(409, "An evaluation set with this name exists already."),
+    "EVALUATION_EMPTY": ErrorCode(
+        409, "No query of this set is judged yet. Mark a hit as right, or a query as having no answer."
+    ),
+    "EVALUATION_FULL": ErrorCode(409, "This set cannot hold that many queries. Split it into several sets."),
+    "CASE_EXISTS": ErrorCode(409, "Another case of this set has this query already."),
+    "RUN_UNFINISHED": ErrorCode(409, "This run is not completed: it has no results to compare."),
+    "DOCUMENT_NOT_RESTORABLE": ErrorCode(409, "It is too late: this document was removed for good."),
+    "DOCUMENT_EXISTS": ErrorCode(
+        409, "The same file was added again meanwhile. That document stays, and the deleted one is not needed."
+    ),
     "COLLECTION_EXISTS": ErrorCode(409, "A collection with this name exists already."),
     "COLLECTION_NOT_EMPTY": ErrorCode(409, "This collection still holds documents. Move or delete them first."),
     "DOCUMENT_BUSY": ErrorCode(409, "A job for this document is still at work. Try again when it has ended."),

@@ -68,7 +68,7 @@ class Shelf:
         return ScanStatus("completed", current_path="now")
 
     def reader(self) -> ReferenceReader:
-        return ReferenceReader(self.get, self.none, self.none, self.scan)  # type: ignore[arg-type]  # of nothing
+        return ReferenceReader(self.get, self.none, self.none, self.none, self.scan)  # type: ignore[arg-type]  # of nothing
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ JobKind = Literal["ingest", "delete"]
 Stage = Literal["queued", "parsing", "chunking", "embedding", "indexing"]
 ArchiveState = Literal["queued", "extracting", "completed", "completed_with_errors", "failed"]
 EntryOutcome = Literal["extracted", "duplicate", "unsupported", "oversized", "failed"]
-IdPrefix = Literal["col", "doc", "rev", "job", "key", "arc", "evt", "req"]
+IdPrefix = Literal["col", "doc", "rev", "job", "key", "arc", "evt", "req", "evs", "cas", "run"]
 
 DOCUMENT_STATUSES: tuple[DocumentStatus, ...] = ("pending", "processing", "ready", "failed", "deleting", "deleted")
 JOB_STATUSES: tuple[JobStatus, ...] = ("queued", "running", "completed", "failed", "retrying", "cancelled")

@@ -20,7 +20,6 @@ from mcp_knowledge.domain.documents import (
     StoredChunk,
 )
 from mcp_knowledge.domain.folder import FolderFile, ScanStatus
-from mcp_knowledge.ports import Event
 from mcp_knowledge.services.archives import ArchiveReceipt
 from mcp_knowledge.services.catalog import CatalogPage
 from mcp_knowledge.services.library import UploadReceipt
@@ -35,7 +34,8 @@ def timestamp(milliseconds: int) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{milliseconds % 1000:03d}Z"
 
 
-def _maybe_timestamp(milliseconds: int | None) -> str | None:
+def maybe_timestamp(milliseconds: int | None) -> str | None:
+    """As `timestamp`; None of None."""
     return None if milliseconds is None else timestamp(milliseconds)
 
 
@@ -64,7 +64,7 @@ def api_key(item: ApiKey) -> Json:
         "keyPrefix": item.prefix,
         "scopes": list(item.scopes),
         "createdAt": timestamp(item.created_at_ms),
-        "lastUsedAt": _maybe_timestamp(item.last_used_at_ms),
+        "lastUsedAt": maybe_timestamp(item.last_used_at_ms),
     }
 
 
@@ -131,12 +131,12 @@ def catalog_page(item: CatalogPage) -> Json:
 
 def system_status(item: SystemStatus) -> Json:
     """The service at a glance."""
-    database, counts, settings = item.database, item.counts, item.settings
+    database, counts = item.database, item.counts
     first = item.versions[0]
     return {
         "version": __version__,
-        "profile": settings.app_profile,
-        "role": settings.role,
+        "profile": item.settings.app_profile,
+        "role": item.settings.role,
         "database": {"driver": database.driver, "healthy": database.healthy, "sizeBytes": database.size_bytes},
         "storage": {"driver": item.storage_driver, "healthy": item.storage_healthy},
         "embedding": {
@@ -149,31 +149,9 @@ def system_status(item: SystemStatus) -> Json:
         "documents": {status: counts.documents.get(status, 0) for status in DOCUMENT_STATUSES},
         "chunks": counts.chunks,
         "corpusVersion": f"generation:{item.generation}",
-        "indexConfiguration": {
-            "parsers": {versions.parser_name: versions.parser_version for versions in item.versions},
-            "chunkerName": first.chunker_name,
-            "chunkerVersion": first.chunker_version,
-            "chunkTargetTokens": settings.chunk_target_tokens,
-            "chunkMinTokens": settings.chunk_min_tokens,
-            "chunkMaxTokens": settings.chunk_max_tokens,
-            "chunkOverlapTokens": settings.chunk_overlap_tokens,
-            "embeddingModel": first.embedding_model,
-            "embeddingDimensions": first.embedding_dimensions,
-            "embeddingVersion": first.embedding_version,
-        },
+        "indexConfiguration": item.index_configuration,
         "staleDocuments": counts.stale_documents,
     }
-
-
-def event(item: Event) -> Json:
-    """What a change is about, as REST shows it."""
-    if isinstance(item.data, Document):
-        return document(item.data)
-    if isinstance(item.data, ArchiveImport):
-        return archive(item.data)
-    if isinstance(item.data, ScanStatus):
-        return scan(item.data)
-    return job(item.data) if isinstance(item.data, Job) else item.data
 
 
 def revision(item: Revision) -> Json:
@@ -194,7 +172,7 @@ def revision(item: Revision) -> Json:
         "embeddingVersion": versions and versions.embedding_version,
         "chunkCount": item.chunk_count,
         "createdAt": timestamp(item.created_at_ms),
-        "indexedAt": _maybe_timestamp(item.indexed_at_ms),
+        "indexedAt": maybe_timestamp(item.indexed_at_ms),
         "current": item.current,
     }
 
@@ -231,8 +209,8 @@ def job(item: Job) -> Json:
         "durationMs": item.duration_ms,
         "error": item.error,
         "createdAt": timestamp(item.created_at_ms),
-        "startedAt": _maybe_timestamp(item.started_at_ms),
-        "completedAt": _maybe_timestamp(item.completed_at_ms),
+        "startedAt": maybe_timestamp(item.started_at_ms),
+        "completedAt": maybe_timestamp(item.completed_at_ms),
     }
 
 
@@ -250,8 +228,8 @@ def archive(item: ArchiveImport) -> Json:
         "counts": {"examined": item.examined, **item.outcomes},
         "error": item.error,
         "createdAt": timestamp(item.created_at_ms),
-        "startedAt": _maybe_timestamp(item.started_at_ms),
-        "completedAt": _maybe_timestamp(item.completed_at_ms),
+        "startedAt": maybe_timestamp(item.started_at_ms),
+        "completedAt": maybe_timestamp(item.completed_at_ms),
     }
 
 
@@ -272,8 +250,8 @@ def scan(item: ScanStatus) -> Json:
     return {
         "state": item.state,
         "disabledReason": item.disabled_reason,
-        "startedAt": _maybe_timestamp(item.started_at_ms),
-        "completedAt": _maybe_timestamp(item.completed_at_ms),
+        "startedAt": maybe_timestamp(item.started_at_ms),
+        "completedAt": maybe_timestamp(item.completed_at_ms),
         "currentPath": item.current_path,
         "counts": asdict(item.counts),
         "limitReached": item.limit_reached,

@@ -14,6 +14,7 @@ from mcp_knowledge.ports.archives import (
     OpenArchive,
 )
 from mcp_knowledge.ports.embedder import Embedder
+from mcp_knowledge.ports.evaluations import EvaluationStore, NewRun
 from mcp_knowledge.ports.events import Broadcast, Event, Topic
 from mcp_knowledge.ports.files import BlobStore, Fetched, Fetcher, ParsedFile, Parser
 from mcp_knowledge.ports.folder import FolderStore, FolderWatch
@@ -48,6 +49,7 @@ __all__ = [
     "DocumentQuery",
     "DocumentSort",
     "Embedder",
+    "EvaluationStore",
     "Event",
     "Fetched",
     "Fetcher",
@@ -63,6 +65,7 @@ __all__ = [
     "NewArchive",
     "NewDocument",
     "NewRevision",
+    "NewRun",
     "OpenArchive",
     "OutlineEntry",
     "Pace",

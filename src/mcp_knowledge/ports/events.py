@@ -9,6 +9,7 @@ from mcp_knowledge.domain.documents import (
     Document,
     Job,
 )
+from mcp_knowledge.domain.evaluations import Run
 from mcp_knowledge.domain.folder import ScanStatus
 
 Topic = Literal["jobs", "archives", "events"]
@@ -16,15 +17,15 @@ Topic = Literal["jobs", "archives", "events"]
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A change that a dashboard may want to show at once. The interfaces give a Document, Job, ArchiveImport or
-    ScanStatus its JSON shape.
+    """A change that a dashboard may want to show at once. The interfaces give a Document, Job, ArchiveImport,
+    ScanStatus or Run (`evaluation`) its JSON shape.
 
     Ids rise, also over restarts.
     """
 
     id: str
-    kind: Literal["document", "job", "archive", "scan"]
-    data: Document | Job | ArchiveImport | ScanStatus | dict[str, Any]
+    kind: Literal["document", "job", "archive", "scan", "evaluation"]
+    data: Document | Job | ArchiveImport | ScanStatus | Run | dict[str, Any]
 
 
 class Broadcast(Protocol):

@@ -10,6 +10,7 @@ from mcp_knowledge.services.background import Background
 from mcp_knowledge.services.catalog import Catalog
 from mcp_knowledge.services.collections import Collections
 from mcp_knowledge.services.contents import Contents
+from mcp_knowledge.services.evaluations import Evaluations
 from mcp_knowledge.services.events import Events
 from mcp_knowledge.services.folders import FolderScanner
 from mcp_knowledge.services.ingest import IngestWorker
@@ -42,6 +43,7 @@ class Services:
     jobs: Jobs
     search: Search
     metadata: Metadata
+    evaluations: Evaluations
     catalog: Catalog
     reading: Reading
     status: Status

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from mcp_knowledge.domain.documents import ArchiveImport, Document, Job
+from mcp_knowledge.domain.evaluations import Run
 from mcp_knowledge.domain.folder import ScanStatus
 from mcp_knowledge.ports import Event
 
-EventKind = Literal["document", "job", "archive", "scan"]
-Data = Document | Job | ArchiveImport | ScanStatus | dict[str, Any]
+EventKind = Literal["document", "job", "archive", "scan", "evaluation"]
+Data = Document | Job | ArchiveImport | ScanStatus | Run | dict[str, Any]
 
 _PURGED = "purged"  # the subject of the event that every document is gone
 _NO_SUBJECT = "-"
@@ -25,7 +26,7 @@ class Reference:
 
     Args:
         id: the event's.
-        subject: id of the document, job or archive; `-` for the scan, of which there is one.
+        subject: id of the document, job, archive or run; `-` for the scan, of which there is one.
     """
 
     id: str
@@ -63,7 +64,7 @@ class ReferenceReader:
     """Reads what references point at, as it is now.
 
     Args:
-        documents, jobs, archives: those that exist among some ids.
+        documents, jobs, archives, runs: those that exist among some ids.
         scan: how the scan of the folder stands.
     """
 
@@ -72,19 +73,22 @@ class ReferenceReader:
         documents: Callable[[Iterable[str]], Awaitable[Mapping[str, Document]]],
         jobs: Callable[[Iterable[str]], Awaitable[Mapping[str, Job]]],
         archives: Callable[[Iterable[str]], Awaitable[Mapping[str, ArchiveImport]]],
+        runs: Callable[[Iterable[str]], Awaitable[Mapping[str, Run]]],
         scan: Callable[[], Awaitable[ScanStatus]],
     ) -> None:
-        self._documents, self._jobs, self._archives, self._scan = documents, jobs, archives, scan
+        self._documents, self._jobs, self._archives, self._runs = documents, jobs, archives, runs
+        self._scan = scan
 
     async def __call__(self, references: Sequence[Reference]) -> dict[str, Event]:
-        """Events by their ids. Of several references to one thing the last one gives an event; jobs and archives that
-        are gone give none.
+        """Events by their ids. Of several references to one thing the last one gives an event; jobs, archives and
+        runs that are gone give none.
         """
         newest = {(item.kind, item.subject): item for item in references}
-        documents, jobs, archives = await asyncio.gather(
+        documents, jobs, archives, runs = await asyncio.gather(
             self._documents(_subjects(newest, "document")),
             self._jobs(_subjects(newest, "job")),
             self._archives(_subjects(newest, "archive")),
+            self._runs(_subjects(newest, "evaluation")),
         )
         found: dict[str, Event] = {}
         for item in newest.values():
@@ -93,6 +97,8 @@ class ReferenceReader:
                 data = documents.get(item.subject) or _gone(item.subject)
             elif item.kind == "scan":
                 data = await self._scan()
+            elif item.kind == "evaluation":
+                data = runs.get(item.subject)
             else:
                 data = (jobs if item.kind == "job" else archives).get(item.subject)
             if data is not None:

@@ -33,6 +33,9 @@ class Search:
         self._store = store
         self._sides = Sides(store, lexical, vectors, embedder)
         self._settings = settings
+        self._at_work = 0
+        self._quiet = asyncio.Event()
+        self._quiet.set()
 
     async def warm_up(self) -> None:
         """Load what the first search would wait for: the model and the vectors. What fails, the first search tells."""
@@ -40,6 +43,12 @@ class Search:
             await asyncio.gather(self._sides.embedder.embed_query("ready"), self._sides.vectors.load())
         except Exception:
             _log.warning("The search could not be warmed up", exc_info=True)
+
+    async def until_quiet(self, longest_s: float) -> None:
+        """Return when no search is at work in this process, or after a time anyway: for those that nobody waits for."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(longest_s):
+                await self._quiet.wait()
 
     async def search(self, request: SearchRequest) -> SearchResult:
         """Answer a request.
@@ -54,6 +63,16 @@ class Search:
         Raises:
             KnowledgeError: EMBEDDING_MISMATCH in vector mode when all vectors were made with another model.
         """
+        self._at_work += 1
+        self._quiet.clear()
+        try:
+            return await self._search(request)
+        finally:
+            self._at_work -= 1
+            if not self._at_work:
+                self._quiet.set()
+
+    async def _search(self, request: SearchRequest) -> SearchResult:
         watch = Stopwatch()
         query = parse_query(request.query)
         pools = Pools(self._sides, request, query, self._settings, watch)

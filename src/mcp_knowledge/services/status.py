@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -43,6 +44,44 @@ class SystemStatus:
     generation: int
     counts: Counts
     versions: Sequence[IndexVersions]
+
+
+    @property
+    def index_configuration(self) -> dict[str, Any]:
+        """What makes index entries now: versions and chunk sizes."""
+        first, settings = self.versions[0], self.settings
+        return {
+            "parsers": {versions.parser_name: versions.parser_version for versions in self.versions},
+            "chunkerName": first.chunker_name,
+            "chunkerVersion": first.chunker_version,
+            "chunkTargetTokens": settings.chunk_target_tokens,
+            "chunkMinTokens": settings.chunk_min_tokens,
+            "chunkMaxTokens": settings.chunk_max_tokens,
+            "chunkOverlapTokens": settings.chunk_overlap_tokens,
+            "embeddingModel": first.embedding_model,
+            "embeddingDimensions": first.embedding_dimensions,
+            "embeddingVersion": first.embedding_version,
+        }
+
+    @property
+    def ranking_configuration(self) -> dict[str, Any]:
+        """The settings that searches share and that change what they find."""
+        settings = self.settings
+        return {
+            "vectorCandidates": settings.vector_candidates,
+            "lexicalCandidates": settings.lexical_candidates,
+            "maxCollapseCandidates": settings.max_collapse_candidates,
+            "rrfK": settings.rrf_k,
+        }
+
+    @property
+    def corpus_figures(self) -> dict[str, Any]:
+        """How large the searchable corpus is, and how much of it is still cut or embedded in another way."""
+        return {
+            "documents": self.counts.documents.get("ready", 0),
+            "chunks": self.counts.chunks,
+            "staleDocuments": self.counts.stale_documents,
+        }
 
 
 class Status:

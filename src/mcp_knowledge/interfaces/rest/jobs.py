@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from mcp_knowledge.errors import KnowledgeError
-from mcp_knowledge.interfaces import wire
+from mcp_knowledge.interfaces import event_wire, wire
 from mcp_knowledge.interfaces.rest import schemas
 from mcp_knowledge.interfaces.rest.arguments import read_query
 from mcp_knowledge.interfaces.rest.context import Paging, services
@@ -142,4 +142,4 @@ async def event_stream(events: Events, last_id: str | None, heartbeat_s: float) 
 
 
 def _frame(event: Event) -> bytes:
-    return f"id: {event.id}\nevent: {event.kind}\ndata: ".encode() + to_json(wire.event(event)) + b"\n\n"
+    return f"id: {event.id}\nevent: {event.kind}\ndata: ".encode() + to_json(event_wire.event(event)) + b"\n\n"
