@@ -15,6 +15,7 @@ from mcp_knowledge.adapters.backend import Backend, open_backend
 from mcp_knowledge.adapters.fetcher import WebFetcher
 from mcp_knowledge.adapters.minilm import MiniLmEmbedder
 from mcp_knowledge.adapters.originals import open_blobs
+from mcp_knowledge.adapters.parsers.page_renderer import SandboxedPageRenderer
 from mcp_knowledge.adapters.parsers.registry import accepted_extensions, mime_type_of
 from mcp_knowledge.adapters.parsers.sandbox import SandboxedParser
 from mcp_knowledge.adapters.rows.access import SqlAccessStore
@@ -51,6 +52,7 @@ from mcp_knowledge.services.jobs import Jobs
 from mcp_knowledge.services.library import Library
 from mcp_knowledge.services.measuring import Measuring
 from mcp_knowledge.services.metadata import Metadata
+from mcp_knowledge.services.pages import Pages
 from mcp_knowledge.services.pauses import ShortPauses
 from mcp_knowledge.services.presence import Presence
 from mcp_knowledge.services.reading import Reading
@@ -58,6 +60,7 @@ from mcp_knowledge.services.references import ReferenceReader
 from mcp_knowledge.services.search import Search
 from mcp_knowledge.services.status import Status
 from mcp_knowledge.services.urls import Urls
+from mcp_knowledge.services.why_not import WhyNot
 from mcp_knowledge.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -78,6 +81,8 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         await refuse_unfinished(database)
         parser = SandboxedParser(settings)
         closing.push_async_callback(parser.close)
+        renderer = SandboxedPageRenderer(settings.parser_memory_bytes)
+        closing.push_async_callback(renderer.close)
         store, queue = SqlStore(database), SqlJobQueue(database)
         archive_store, folder_store = SqlArchiveStore(database), SqlFolderStore(database)
         evaluation_store = SqlEvaluationStore(database)
@@ -112,6 +117,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         intake, collections = Intake(library, archives), Collections(store)
         formats = Formats(intake.accepted_extensions, mime_type_of)
         folders = FolderScanner(folder_store, library, archives, intake, blobs, events, locks, settings, NotifiedFolder)
+        contents, reading = Contents(store, blobs), Reading(store, cursors, settings)
         answers_only = settings.role == "api"
         presence = Presence(locks, name, works=not answers_only)
         pauses = ShortPauses(lambda: worker.busy)
@@ -138,14 +144,16 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             intake=intake,
             folders=folders,
             urls=Urls(WebFetcher(settings, blobs.upload_dir), intake, collections, formats),
-            contents=Contents(store, blobs),
+            contents=contents,
+            pages=Pages(contents, reading, blobs, renderer),
             collections=collections,
             jobs=Jobs(queue, events, worker.wake),
             search=search,
+            why_not=WhyNot(store, backend.lexical, backend.vectors, search),
             evaluations=Evaluations(evaluation_store, store, runs, settings),
             metadata=Metadata(store, SqlMetadataStore(database)),
             catalog=Catalog(store, cursors, settings),
-            reading=Reading(store, cursors, settings),
+            reading=reading,
             status=status,
             events=events,
             worker=worker,

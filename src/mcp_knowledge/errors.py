@@ -68,6 +68,12 @@ ERROR_CODES: dict[str, ErrorCode] = {
     ),
     "DOCUMENT_BLOCK_TOO_LARGE": ErrorCode(422, "A block of this document is larger than one answer may be."),
     "DOCUMENT_CONTENT_UNAVAILABLE": ErrorCode(404, "The content of this document is not available (yet)."),
+    "DOCUMENT_CHANGED": ErrorCode(
+        409, "Somebody changed this document meanwhile. Look at it again, then make your change."
+    ),
+    "PAGES_UNAVAILABLE": ErrorCode(404, "Documents of this format have no pages that can be shown."),
+    "PAGE_NOT_FOUND": ErrorCode(404, "This document has no page with this number."),
+    "PAGE_UNREADABLE": ErrorCode(422, "This page cannot be shown."),
     "EMBEDDING_MISMATCH": ErrorCode(
         409, "The index was made with another embedding model. Run 'mcp-knowledge reindex --all' to embed it again."
     ),

@@ -13,19 +13,19 @@ from mcp_knowledge.ports.archives import (
     NewArchive,
     OpenArchive,
 )
+from mcp_knowledge.ports.changes import Change, Deletion, DocumentChanges, Move, Reindex, Tag, Untag
 from mcp_knowledge.ports.embedder import Embedder
 from mcp_knowledge.ports.evaluations import EvaluationStore, NewRun
 from mcp_knowledge.ports.events import Broadcast, Event, Topic
-from mcp_knowledge.ports.files import BlobStore, Fetched, Fetcher, ParsedFile, Parser
+from mcp_knowledge.ports.files import BlobStore, Fetched, Fetcher, PageImage, PageRenderer, ParsedFile, Parser
 from mcp_knowledge.ports.folder import FolderStore, FolderWatch
 from mcp_knowledge.ports.indexes import LexicalIndex, VectorIndex
 from mcp_knowledge.ports.jobs import BackgroundRun, JobQueue, Pace
+from mcp_knowledge.ports.listing import DocumentQuery, DocumentSort
 from mcp_knowledge.ports.locks import Locks
 from mcp_knowledge.ports.store import (
     BlockPage,
     Counts,
-    DocumentQuery,
-    DocumentSort,
     IndexedRevision,
     NewDocument,
     NewRevision,
@@ -45,7 +45,10 @@ __all__ = [
     "BlobStore",
     "BlockPage",
     "Broadcast",
+    "Change",
     "Counts",
+    "Deletion",
+    "DocumentChanges",
     "DocumentQuery",
     "DocumentSort",
     "Embedder",
@@ -62,6 +65,7 @@ __all__ = [
     "LoginAttempt",
     "MemberFault",
     "MemberKind",
+    "Move",
     "NewArchive",
     "NewDocument",
     "NewRevision",
@@ -69,13 +73,18 @@ __all__ = [
     "OpenArchive",
     "OutlineEntry",
     "Pace",
+    "PageImage",
+    "PageRenderer",
     "ParsedFile",
     "Parser",
     "Position",
+    "Reindex",
     "Store",
     "StoreHealth",
+    "Tag",
     "Topic",
     "Unset",
+    "Untag",
     "Vector",
     "VectorIndex",
 ]

@@ -34,6 +34,32 @@ class Parser(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class PageImage:
+    """A page as a picture, of a file that has `pages` of them."""
+
+    data: bytes
+    media_type: str
+    pages: int
+
+
+class PageRenderer(Protocol):
+    """Pages of files to pictures, in a separate process with wall, CPU and memory limits."""
+
+    async def render(self, path: Path, page: int, width: int, passage: str | None = None) -> PageImage:
+        """Draw a page of a PDF.
+
+        Args:
+            page: its number, from 1.
+            width: of the picture in pixels; it may come out smaller.
+            passage: a text whose words are marked where they stand on the page.
+
+        Raises:
+            KnowledgeError: PAGE_NOT_FOUND, PAGE_UNREADABLE, SERVICE_UNAVAILABLE.
+        """
+        ...
+
+
 class BlobStore(Protocol):
     """Original bytes under keys that the service makes (never from user input)."""
 

@@ -18,11 +18,13 @@ from mcp_knowledge.services.intake import Intake
 from mcp_knowledge.services.jobs import Jobs
 from mcp_knowledge.services.library import Library
 from mcp_knowledge.services.metadata import Metadata
+from mcp_knowledge.services.pages import Pages
 from mcp_knowledge.services.presence import Presence
 from mcp_knowledge.services.reading import Reading
 from mcp_knowledge.services.search import Search
 from mcp_knowledge.services.status import Status
 from mcp_knowledge.services.urls import Urls
+from mcp_knowledge.services.why_not import WhyNot
 from mcp_knowledge.settings import Settings
 
 
@@ -39,9 +41,11 @@ class Services:
     folders: FolderScanner
     urls: Urls
     contents: Contents
+    pages: Pages
     collections: Collections
     jobs: Jobs
     search: Search
+    why_not: WhyNot
     metadata: Metadata
     evaluations: Evaluations
     catalog: Catalog

@@ -18,6 +18,12 @@ def encode(message: dict[str, Any]) -> bytes:
     return HEADER.pack(len(body)) + body
 
 
+def send(stream: BinaryIO, message: dict[str, Any]) -> None:
+    """Write a message to a blocking stream at once."""
+    stream.write(encode(message))
+    stream.flush()
+
+
 def read(stream: BinaryIO) -> dict[str, Any] | None:
     """The next message of a blocking stream; None at its end."""
     header = stream.read(HEADER.size)

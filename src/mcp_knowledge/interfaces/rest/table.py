@@ -9,9 +9,11 @@ from mcp_knowledge.interfaces.rest import (
     folder,
     jobs,
     metadata,
+    pages,
     search,
     service,
     session,
+    why_not,
 )
 from mcp_knowledge.interfaces.rest.operations import Operation
 
@@ -20,8 +22,10 @@ OPERATIONS: tuple[Operation, ...] = tuple(
     for part in (
         documents.operations,
         content.operations,
+        pages.operations,
         collections.operations,
         search.operations,
+        why_not.operations,
         metadata.operations,
         archives.operations,
         folder.operations,

@@ -6,6 +6,7 @@ Where liteparse loses or scrambles the text of a page, pdfium's plain text of th
 import ctypes
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pypdfium2 as pdfium
@@ -30,7 +31,7 @@ _MAX_PATH_PAIRS = 200_000_000  # up to 6 s when all lines are long ones
 
 def parse(source: Source) -> NormalizedDocument:
     """Blocks of all readable pages, each with its page; a page break stands between pages."""
-    with _open(source.data) as document:
+    with open_pdf(source.data) as document:
         if len(document) > source.limits.max_document_pages:
             raise KnowledgeError("DOCUMENT_RESOURCE_LIMIT")
         pages = _read_pages(document, source.limits.max_extract_bytes)
@@ -51,12 +52,17 @@ def parse(source: Source) -> NormalizedDocument:
     return titled(blocks, {**metadata, **properties}, source.filename)
 
 
-def _open(data: bytes) -> pdfium.PdfDocument:
-    """The opened document. A password that only restricts what may be done with the text does not matter."""
+def open_pdf(source: bytes | Path) -> pdfium.PdfDocument:
+    """The opened document. A password that only restricts what may be done with the text does not matter.
+
+    Raises:
+        KnowledgeError: DOCUMENT_ENCRYPTED, DOCUMENT_MALFORMED.
+    """
     try:
-        return pdfium.PdfDocument(data)
+        return pdfium.PdfDocument(source)
     except pdfium.PdfiumError as error:
         code = error.err_code
+    data = source if isinstance(source, bytes) else source.read_bytes()
     if code in (pdfium_c.FPDF_ERR_PASSWORD, pdfium_c.FPDF_ERR_SECURITY) or _ENCRYPT_ENTRY.search(data):
         raise KnowledgeError("DOCUMENT_ENCRYPTED")
     raise KnowledgeError("DOCUMENT_MALFORMED")

@@ -50,6 +50,7 @@ from mcp_knowledge.interfaces.rest.schemas.documents import (
     Location,
     NeighbourQuery,
     NormalizedDocument,
+    PageImageQuery,
     Progress,
     Purge,
     Reindex,
@@ -103,8 +104,10 @@ from mcp_knowledge.interfaces.rest.schemas.service import (
     SystemStatus,
     WorkersState,
 )
+from mcp_knowledge.interfaces.rest.schemas.why_not import Absence, WhyNotRequest
 
 __all__ = [
+    "Absence",
     "AnyReceipt",
     "ApiKey",
     "ApiKeyCreate",
@@ -164,6 +167,7 @@ __all__ = [
     "NewApiKey",
     "NormalizedDocument",
     "Ok",
+    "PageImageQuery",
     "PageQuery",
     "PassedOver",
     "Progress",
@@ -196,5 +200,6 @@ __all__ = [
     "Title",
     "UnderstoodFilters",
     "UploadReceipt",
+    "WhyNotRequest",
     "WorkersState",
 ]

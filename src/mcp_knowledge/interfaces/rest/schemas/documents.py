@@ -241,6 +241,13 @@ class NeighbourQuery(Arguments):
     after: QueryInteger = Field(0, description="Chunks after it, 0 to 5.", ge=0, le=5)
 
 
+class PageImageQuery(Arguments):
+    """How the picture of a page should be."""
+
+    width: QueryInteger = Field(1000, description="Pixels across; brought into 100…2,000.")
+    chunkId: Id | None = Field(None, description="A passage of the document: its words are marked on the page.")
+
+
 class CatalogQuery(Arguments):
     """Which documents, and what of them."""
 
