@@ -497,7 +497,7 @@ async def test_the_dashboard_shows_the_scan_and_every_file_that_it_passed_over(o
         assert all(f"<bdi>{number:02}.exe</bdi>" in page for number in range(25))
         assert "&lt;b&gt;bold.txt" in page
         assert "Save it as PDF" in page
-        assert 'href="/imports" aria-current="page"' in page
+        assert 'href="/" aria-current="true"' in page
         chosen = (await look.client.get("/folder?show=skipped")).text
         assert "bold.txt" in chosen
         assert "00.exe" not in chosen

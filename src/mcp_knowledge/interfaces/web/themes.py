@@ -1,5 +1,7 @@
 """Light or dark: as the reader's system prefers, or as the switch in the header says, which a cookie remembers."""
 
+from typing import Any
+
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
@@ -13,12 +15,12 @@ _COOKIE_SECONDS = 365 * 24 * 3600
 router = APIRouter(include_in_schema=False)
 
 
-def of(request: Request) -> dict[str, str]:
-    """What the page's frame needs: the theme in use, and the one that the switch leads to."""
+def of(request: Request) -> dict[str, Any]:
+    """What the page's frame needs: the theme in use, the one that the switch leads to, and their order."""
     chosen = request.cookies.get(_COOKIE)
     theme = chosen if chosen in THEMES else THEMES[0]
     following = THEMES[(THEMES.index(theme) + 1) % len(THEMES)]
-    return {"theme": theme, "next_theme": following}
+    return {"theme": theme, "next_theme": following, "themes": THEMES}
 
 
 @router.post(THEME)

@@ -22,4 +22,17 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+// The switch between light and dark changes the page in place; the server remembers it for the next.
+const themes = document.querySelector("form.theme");
+themes.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const button = event.submitter;
+  const order = themes.dataset.order.split(" ");
+  const theme = button.value;
+  fetch(themes.action, { method: "POST", body: new URLSearchParams({ theme }), redirect: "manual" }).catch(() => {});
+  document.documentElement.dataset.theme = theme;
+  document.querySelector("meta[name=color-scheme]").content = theme === "auto" ? "light dark" : theme;
+  button.value = order[(order.indexOf(theme) + 1) % order.length];
+});
+
 localizeTimes();
