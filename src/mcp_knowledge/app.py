@@ -20,10 +20,12 @@ from mcp_knowledge.adapters.parsers.registry import accepted_extensions, mime_ty
 from mcp_knowledge.adapters.parsers.sandbox import SandboxedParser
 from mcp_knowledge.adapters.rows.access import SqlAccessStore
 from mcp_knowledge.adapters.rows.archives import SqlArchiveStore
+from mcp_knowledge.adapters.rows.changes import SqlDocumentChanges
 from mcp_knowledge.adapters.rows.evaluations import SqlEvaluationStore
 from mcp_knowledge.adapters.rows.folder import SqlFolderStore
 from mcp_knowledge.adapters.rows.jobs import SqlJobQueue
 from mcp_knowledge.adapters.rows.metadata_keys import SqlMetadataStore
+from mcp_knowledge.adapters.rows.passage_vectors import SqlPassageVectors
 from mcp_knowledge.adapters.rows.store import SqlStore
 from mcp_knowledge.adapters.transfer.state import refuse_unfinished
 from mcp_knowledge.adapters.watching import NotifiedFolder
@@ -39,6 +41,7 @@ from mcp_knowledge.services.archive_import import ArchiveImporter
 from mcp_knowledge.services.archive_worker import ArchiveWorker
 from mcp_knowledge.services.archives import Archives
 from mcp_knowledge.services.background import Background, Loop
+from mcp_knowledge.services.bulk import Bulk
 from mcp_knowledge.services.catalog import Catalog
 from mcp_knowledge.services.collections import Collections
 from mcp_knowledge.services.contents import Contents
@@ -58,6 +61,7 @@ from mcp_knowledge.services.presence import Presence
 from mcp_knowledge.services.reading import Reading
 from mcp_knowledge.services.references import ReferenceReader
 from mcp_knowledge.services.search import Search
+from mcp_knowledge.services.similar import Similar
 from mcp_knowledge.services.status import Status
 from mcp_knowledge.services.urls import Urls
 from mcp_knowledge.services.why_not import WhyNot
@@ -131,7 +135,8 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             accepted_extensions=extensions,
             worker_running=lambda: answers_only or worker.running,
         )
-        runs = EvaluationRuns(evaluation_store, Measuring(search, store), status, events)
+        measuring = Measuring(search, store)
+        runs = EvaluationRuns(evaluation_store, measuring, status, events)
         loops: list[Loop] = [presence, runs, pauses]
         if not answers_only:
             loops += [worker, archive_worker, folders]
@@ -140,6 +145,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             cursors=cursors,
             access=access,
             library=library,
+            bulk=Bulk(SqlDocumentChanges(database), store, events, worker.wake),
             archives=archives,
             intake=intake,
             folders=folders,
@@ -150,8 +156,11 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             jobs=Jobs(queue, events, worker.wake),
             search=search,
             why_not=WhyNot(store, backend.lexical, backend.vectors, search),
-            evaluations=Evaluations(evaluation_store, store, runs, settings),
+            evaluations=Evaluations(evaluation_store, store, runs, measuring, settings),
             metadata=Metadata(store, SqlMetadataStore(database)),
+            similar=Similar(
+                store, reading, backend.vectors, SqlPassageVectors(database, lambda: embedder.fingerprint)
+            ),
             catalog=Catalog(store, cursors, settings),
             reading=reading,
             status=status,

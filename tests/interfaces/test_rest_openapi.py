@@ -110,6 +110,8 @@ async def test_real_answers_are_as_documented(client: httpx2.AsyncClient) -> Non
         "getNormalized": [({"document_id": item}, {}) for item in (ready["id"], failed["id"], "doc_none")],
         "listChunks": [({"document_id": ready["id"]}, {"params": {"limit": "1"}}), ({"document_id": "doc_none"}, {})],
         "getChunk": [({"chunk_id": chunk["id"]}, {"params": {"after": "1"}}), ({"chunk_id": "chk_none"}, {})],
+        "findSimilar": [({"chunk_id": chunk["id"]}, {"params": {"limit": "2"}}), ({"chunk_id": "chk_none"}, {})],
+        "showPage": [({"document_id": item["id"], "number": "1"}, {}) for item in (ready, failed)],
         "documentCatalog": [
             ({}, {}),
             ({}, {"params": {"fields": "id,status,updatedAt,metadata,revisionId,title,sourcePath", "limit": "1"}}),

@@ -23,6 +23,7 @@ from mcp_knowledge.ports.indexes import LexicalIndex, VectorIndex
 from mcp_knowledge.ports.jobs import BackgroundRun, JobQueue, Pace
 from mcp_knowledge.ports.listing import DocumentQuery, DocumentSort
 from mcp_knowledge.ports.locks import Locks
+from mcp_knowledge.ports.passages import PassageVectors
 from mcp_knowledge.ports.store import (
     BlockPage,
     Counts,
@@ -77,6 +78,7 @@ __all__ = [
     "PageRenderer",
     "ParsedFile",
     "Parser",
+    "PassageVectors",
     "Position",
     "Reindex",
     "Store",

@@ -7,6 +7,7 @@ from mcp_knowledge.services.access import Access
 from mcp_knowledge.services.archive_worker import ArchiveWorker
 from mcp_knowledge.services.archives import Archives
 from mcp_knowledge.services.background import Background
+from mcp_knowledge.services.bulk import Bulk
 from mcp_knowledge.services.catalog import Catalog
 from mcp_knowledge.services.collections import Collections
 from mcp_knowledge.services.contents import Contents
@@ -22,6 +23,7 @@ from mcp_knowledge.services.pages import Pages
 from mcp_knowledge.services.presence import Presence
 from mcp_knowledge.services.reading import Reading
 from mcp_knowledge.services.search import Search
+from mcp_knowledge.services.similar import Similar
 from mcp_knowledge.services.status import Status
 from mcp_knowledge.services.urls import Urls
 from mcp_knowledge.services.why_not import WhyNot
@@ -36,6 +38,7 @@ class Services:
     cursors: CursorSigner
     access: Access
     library: Library
+    bulk: Bulk
     archives: Archives
     intake: Intake
     folders: FolderScanner
@@ -45,6 +48,7 @@ class Services:
     collections: Collections
     jobs: Jobs
     search: Search
+    similar: Similar
     why_not: WhyNot
     metadata: Metadata
     evaluations: Evaluations

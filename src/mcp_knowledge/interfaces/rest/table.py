@@ -13,6 +13,7 @@ from mcp_knowledge.interfaces.rest import (
     search,
     service,
     session,
+    similar,
     why_not,
 )
 from mcp_knowledge.interfaces.rest.operations import Operation
@@ -25,6 +26,7 @@ OPERATIONS: tuple[Operation, ...] = tuple(
         pages.operations,
         collections.operations,
         search.operations,
+        similar.operations,
         why_not.operations,
         metadata.operations,
         archives.operations,

@@ -72,6 +72,14 @@ class DocumentListQuery(PageQuery):
     sort: DocumentSortName = Field("-createdAt", description="`-` for descending.")
 
 
+class DocumentDeleteQuery(Arguments):
+    """How long a deletion can be undone."""
+
+    undoSeconds: QueryInteger = Field(
+        0, ge=0, le=600, description="For so long the content is kept, and `restore` brings the document back."
+    )
+
+
 class DocumentUpload(BaseModel):
     """The multipart form, in any order. Other fields are passed over."""
 
@@ -239,6 +247,26 @@ class NeighbourQuery(Arguments):
 
     before: QueryInteger = Field(0, description="Chunks before it, 0 to 5.", ge=0, le=5)
     after: QueryInteger = Field(0, description="Chunks after it, 0 to 5.", ge=0, le=5)
+
+
+class SimilarQuery(Arguments):
+    """How many passages."""
+
+    limit: QueryInteger = Field(8, description="Passages; brought into 1…MAX_SEARCH_LIMIT_API.")
+
+
+class SimilarPassage(Shape):
+    """A passage like the given one."""
+
+    score: float = Field(description="Cosine of both vectors: 1 for the same text, near 0 for unrelated ones.")
+    title: str = Field(description="Of its document.")
+    chunk: Chunk
+
+
+class SimilarPassages(Shape):
+    """Passages of other documents, nearest first."""
+
+    items: list[SimilarPassage]
 
 
 class PageImageQuery(Arguments):
