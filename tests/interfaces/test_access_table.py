@@ -69,6 +69,8 @@ READ = {
     "GET /imports/{archive_id}",
     "GET /folder",
     "GET /jobs",
+    "GET /system",
+    "GET /system/stale",
     "GET /playground",
     "GET /no/such/page",
     f"GET {API}/no/such/route",

@@ -133,6 +133,7 @@ async def test_real_answers_are_as_documented(client: httpx2.AsyncClient) -> Non
         "retryJob": [({"job_id": item}, {}) for item in (failed_job["id"], "job_none")],
         "reindexDocument": [({"document_id": item}, {}) for item in (ready["id"], "doc_none")],
         "addRevision": [({"document_id": ready["id"]}, upload), ({"document_id": "doc_none"}, upload)],
+        "restoreDocument": [({"document_id": item}, {}) for item in (ready["id"], "doc_none")],
         "deleteDocument": [({"document_id": item}, {}) for item in (ready["id"], "doc_none")],
         "purgeDocuments": [({}, {"json": {"confirm": "purge"}}), ({}, {"json": {"confirm": "no"}})],
         "getSession": [({}, {}), ({}, {"headers": {"Authorization": "Bearer key_none"}})],

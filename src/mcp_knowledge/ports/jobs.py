@@ -109,5 +109,7 @@ class JobQueue(Protocol):
         ...
 
     async def next_due_ms(self) -> int | None:
-        """Unix milliseconds when the next job is due (in the past: now); None when none waits."""
+        """Unix milliseconds when the next job is due (in the past: now); None when none waits. Deletions that can still
+        be undone do not count.
+        """
         ...

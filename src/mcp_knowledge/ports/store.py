@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 from mcp_knowledge.domain.blocks import Block, NormalizedDocument
 from mcp_knowledge.domain.documents import (
@@ -17,24 +17,8 @@ from mcp_knowledge.domain.documents import (
     Revision,
     StoredChunk,
 )
-from mcp_knowledge.domain.filters import Filter
+from mcp_knowledge.ports.listing import DocumentQuery
 from mcp_knowledge.ports.terms import UNSET, Position, Unset, Vector
-
-DocumentSort = Literal["createdAt", "updatedAt", "title", "sizeBytes"]
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentQuery:
-    """Which documents to list, in which order. Without `statuses`, all but deleting and deleted ones."""
-
-    collection_id: str | None = None
-    statuses: tuple[DocumentStatus, ...] = ()
-    search: str | None = None
-    filters: tuple[Filter, ...] = ()
-    sort: DocumentSort = "createdAt"
-    descending: bool = True
-    limit: int = 50
-    after: Position | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,6 +267,18 @@ class Store(Protocol):
         self,
         document_id: str,
         title: str | Unset = UNSET,
+    async def document_ids(self, query: DocumentQuery, after_id: str = "") -> list[str]:
+        """Ids of the query's documents, by id after `after_id`; up to its limit. Its sort and place do not count."""
+        ...
+
+    async def count_documents(self, query: DocumentQuery) -> dict[DocumentStatus, int]:
+        """How many documents the query has, by status."""
+        ...
+
+    async def document_formats(self) -> dict[str, int]:
+        """How many live documents there are of each extension."""
+        ...
+
         collection_id: str | Unset | None = UNSET,
         metadata: Metadata | Unset = UNSET,
     ) -> Document:

@@ -71,21 +71,23 @@ def get_documents(connection: Connection, document_ids: list[str]) -> dict[str, 
 
 
 def find_by_sha256(connection: Connection, sha256: str) -> Document | None:
-    """The oldest live document that shows these bytes, or will when its job is done.
+    """The oldest live document that shows these bytes, or will when its job is done."""
+    found = [row[0] for row in showing(connection, bytes.fromhex(sha256))]
+    return _by_number(connection, min(found)) if found else None
 
-    The join's order makes SQLite begin with the hash: left alone it walks all documents to serve the min().
+
+def showing(connection: Connection, sha256: bytes) -> list[Row]:
+    """Live documents that show these bytes, or will when their jobs are done: (document_no, replaces_no).
+
+    The join's order makes SQLite begin with the hash.
     """
-    row = first_row(
-        connection,
-        f"""{SELECT} WHERE d.document_no = (
-                SELECT min(x.document_no) FROM revisions s
-                {connection.dialect.ordered_join} documents x ON x.document_no = s.document_no
-                WHERE s.sha256 = ? AND x.status NOT IN {GONE} AND s.revision_no = coalesce(
-                    (SELECT a.revision_no FROM jobs a WHERE a.document_no = x.document_no AND a.status IN {ACTIVE}),
-                    x.current_revision_no, x.newest_revision_no))""",
-        (bytes.fromhex(sha256),),
-    )
-    return document_from(row) if row else None
+    sql = f"""
+        SELECT DISTINCT x.document_no, x.replaces_no FROM revisions s
+        {connection.dialect.ordered_join} documents x ON x.document_no = s.document_no
+        WHERE s.sha256 = ? AND x.status NOT IN {GONE} AND s.revision_no = coalesce(
+            (SELECT a.revision_no FROM jobs a WHERE a.document_no = x.document_no AND a.status IN {ACTIVE}),
+            x.current_revision_no, x.newest_revision_no)"""
+    return list(connection.execute(sql, (sha256,)))
 
 
 def create_document(connection: Connection, new: NewDocument) -> tuple[Document, bool]:
@@ -170,8 +172,12 @@ def delete_document(connection: Connection, document_id: str) -> None:
     delete_by_number(connection, live_number(connection, document_id), now_ms())
 
 
-def delete_by_number(connection: Connection, document_no: int, now: int) -> None:
-    """Out of sight now, unless it is already; a job removes the rest."""
+def delete_by_number(connection: Connection, document_no: int, now: int, due_ms: int | None = None) -> None:
+    """Out of sight now, unless it is already; a job removes the rest.
+
+    Args:
+        due_ms: when the job may begin, None: at once. Until then the document can be restored.
+    """
     lock = connection.dialect.for_update
     status = first_row(
         connection, f"SELECT status IN {GONE} FROM documents WHERE document_no = ?{lock}", (document_no,)
@@ -184,7 +190,7 @@ def delete_by_number(connection: Connection, document_no: int, now: int) -> None
         (now, document_no),
     )
     connection.dialect.note_vector_change(connection, document_no)
-    job_rows.queue_job(connection, "delete", document_no, None)
+    job_rows.queue_job(connection, "delete", document_no, None, due_ms=due_ms)
     raise_generation(connection)
 
 

@@ -28,7 +28,8 @@ HELD = "id = ? AND attempt = ? AND status = 'running'"
 _LOST = f"INGESTION_FAILED: {ERROR_CODES['INGESTION_FAILED'].message}"  # every attempt ended with its worker
 _OVERTAKEN = "EXISTS (SELECT 1 FROM jobs n WHERE n.document_no = j.document_no AND n.job_no > j.job_no)"
 _NEXT = f"""
-    SELECT visible_at_ms FROM jobs WHERE status IN {ACTIVE} AND background = ? ORDER BY visible_at_ms LIMIT 1
+    SELECT visible_at_ms FROM jobs WHERE status IN {ACTIVE} AND background = ?
+      AND NOT (kind = 'delete' AND attempt = 0 AND visible_at_ms > ?) ORDER BY visible_at_ms LIMIT 1
 """
 
 
@@ -41,8 +42,9 @@ def due(connection: Connection, now: int, limit: int, *, claiming: bool = False)
 
 
 def next_due_ms(connection: Connection) -> int | None:
-    """When the next job may be claimed."""
-    moments = [row[0] for background in (0, 1) for row in connection.execute(_NEXT, (background,))]
+    """When the next job may be claimed. A deletion that can still be undone is no work yet."""
+    now = connection.dialect.queue_ms(connection)
+    moments = [row[0] for background in (0, 1) for row in connection.execute(_NEXT, (background, now))]
     return min(moments, default=None)
 
 
@@ -191,13 +193,19 @@ def queue_job(
     revision_no: int | None,
     *,
     background: bool = False,
+    due_ms: int | None = None,
 ) -> str:
-    """Write a job that is due at once, or once no other is; its id."""
+    """Write a job; its id.
+
+    Args:
+        background: it lets every other job go first.
+        due_ms: when it may be claimed, by the clock of the queue; None: at once.
+    """
     job_id, now = new_id("job"), connection.dialect.queue_ms(connection)
     connection.execute(
         """INSERT INTO jobs (id, kind, document_no, revision_no, status, max_attempts, visible_at_ms, created_at_ms,
                stage, background) VALUES (?, ?, ?, ?, 'queued', ?, ?, ?, 'queued', ?)""",
-        (job_id, kind, document_no, revision_no, MAX_ATTEMPTS[kind], now, now, int(background)),
+        (job_id, kind, document_no, revision_no, MAX_ATTEMPTS[kind], due_ms or now, now, int(background)),
     )
     connection.dialect.tell(connection, "jobs")
     return job_id

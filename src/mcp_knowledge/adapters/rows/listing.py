@@ -1,12 +1,13 @@
 """Pages of documents."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from mcp_knowledge.adapters.rows import documents
 from mcp_knowledge.adapters.rows.dialect import Connection, Dialect
 from mcp_knowledge.adapters.rows.scope import filters_sql
-from mcp_knowledge.adapters.rows.sql import GONE, fold_key
-from mcp_knowledge.domain.documents import Document
+from mcp_knowledge.adapters.rows.sql import GONE, fold_key, meta_value
+from mcp_knowledge.domain.documents import Document, DocumentStatus
 from mcp_knowledge.ports import DocumentQuery, DocumentSort
 
 _SORT_COLUMNS: dict[DocumentSort, str] = {
@@ -30,6 +31,37 @@ def list_documents(connection: Connection, query: DocumentQuery) -> list[Documen
     return [documents.document_from(row) for row in connection.execute(sql, [*params, query.limit])]
 
 
+def document_ids(connection: Connection, query: DocumentQuery, after_id: str) -> list[str]:
+    """Ids in their own order."""
+    conditions, params = _conditions(connection.dialect, query)
+    sql = f"SELECT d.id FROM documents d WHERE d.id > ? AND {' AND '.join(conditions)} ORDER BY d.id LIMIT ?"
+    return [row[0] for row in connection.execute(sql, [after_id, *params, query.limit])]
+
+
+def count_documents(connection: Connection, query: DocumentQuery) -> dict[DocumentStatus, int]:
+    """By status, those with none left out."""
+    conditions, params = _conditions(connection.dialect, query)
+    sql = f"SELECT d.status, count(*) FROM documents d WHERE {' AND '.join(conditions)} GROUP BY d.status"
+    return dict(connection.execute(sql, params))
+
+
+@dataclass(frozen=True, slots=True)
+class Formats:
+    """How many live documents there are of each extension; it holds until the generation rises."""
+
+    generation: int
+    counts: dict[str, int]
+
+
+def document_formats(connection: Connection, known: Formats | None) -> Formats:
+    """Counted by reading all documents, or `known`, where nothing has changed since."""
+    generation = int(meta_value(connection, "generation"))
+    if known is not None and known.generation == generation:
+        return known
+    sql = f"SELECT extension, count(*) FROM documents WHERE status NOT IN {GONE} GROUP BY extension"
+    return Formats(generation, dict(connection.execute(sql)))
+
+
 def _conditions(dialect: Dialect, query: DocumentQuery) -> tuple[list[str], list[Any]]:
     conditions, params = list[str](), list[Any]()
     if query.statuses:
@@ -40,6 +72,14 @@ def _conditions(dialect: Dialect, query: DocumentQuery) -> tuple[list[str], list
     if query.collection_id is not None:
         conditions.append("d.collection_no = (SELECT collection_no FROM collections WHERE id = ?)")
         params.append(query.collection_id)
+    if query.unfiled:
+        conditions.append("d.collection_no IS NULL")
+    if query.extensions:
+        conditions.append(dialect.among("d.extension"))
+        params.append(dialect.listed(query.extensions))
+    if query.created_until_ms is not None:
+        conditions.append("d.created_at_ms <= ?")
+        params.append(query.created_until_ms)
     if query.search:
         conditions.append("(instr(d.title_key, ?) > 0 OR instr(d.filename_key, ?) > 0)")
         params += [fold_key(query.search)] * 2

@@ -23,6 +23,7 @@ from mcp_knowledge.domain.blocks import NormalizedDocument
 from mcp_knowledge.domain.documents import (
     Collection,
     Document,
+    DocumentStatus,
     IndexVersions,
     Job,
     Metadata,
@@ -53,6 +54,7 @@ class SqlStore:
         self._read = database.read
         self._write = database.write
         self._document_figures: figures.DocumentFigures | None = None
+        self._document_formats: listing.Formats | None = None
 
     async def health(self) -> StoreHealth:
         """Whether the database answers."""
@@ -159,6 +161,20 @@ class SqlStore:
         self,
         document_id: str,
         title: str | Unset = UNSET,
+    async def document_ids(self, query: DocumentQuery, after_id: str = "") -> list[str]:
+        """Ids in their own order."""
+        return await self._read(lambda c: listing.document_ids(c, query, after_id))
+
+    async def count_documents(self, query: DocumentQuery) -> dict[DocumentStatus, int]:
+        """By status."""
+        return await self._read(lambda c: listing.count_documents(c, query))
+
+    async def document_formats(self) -> dict[str, int]:
+        """By extension."""
+        known = self._document_formats
+        self._document_formats = found = await self._read(lambda c: listing.document_formats(c, known))
+        return dict(found.counts)
+
         collection_id: str | Unset | None = UNSET,
         metadata: Metadata | Unset = UNSET,
     ) -> Document:

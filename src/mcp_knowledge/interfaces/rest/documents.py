@@ -137,12 +137,32 @@ async def update_document(request: Request) -> Response:
     "/documents/{document_id}",
     "Delete a document",
     Answer(200, "Gone from lists and search; a job removes its content.", schemas.Ok),
+    query=schemas.DocumentDeleteQuery,
     errors=("DOCUMENT_NOT_FOUND",),
 )
 async def delete_document(request: Request) -> Response:
     """Away with a document."""
-    await services(request).library.delete_document(request.path_params["document_id"])
+    found, document_id = services(request), request.path_params["document_id"]
+    undo_seconds = read_query(request, schemas.DocumentDeleteQuery).undoSeconds
+    if not undo_seconds:
+        await found.library.delete_document(document_id)
+    elif (await found.bulk.delete([document_id], undo_seconds * 1000)).refused:
+        raise KnowledgeError("DOCUMENT_NOT_FOUND")
     return json_response({"ok": True})
+
+
+@operations.add(
+    "POST",
+    "/documents/{document_id}/restore",
+    "Bring a deleted document back",
+    Answer(200, "The document as it was. One that is not deleted stays as it is.", schemas.Document),
+    errors=("DOCUMENT_NOT_FOUND", "DOCUMENT_NOT_RESTORABLE", "DOCUMENT_EXISTS"),
+    description="Works until the removal of its content has begun: for `undoSeconds` after its deletion, at least.",
+)
+async def restore_document(request: Request) -> Response:
+    """A document that is back."""
+    document = await services(request).bulk.restore(request.path_params["document_id"])
+    return json_response(wire.document(document))
 
 
 @operations.add(
