@@ -123,6 +123,11 @@ async def test_real_answers_are_as_documented(client: httpx2.AsyncClient) -> Non
         "updateCollection": [({"collection_id": collection["id"]}, {"json": {"description": "x"}})],
         "deleteCollection": [({"collection_id": item}, {}) for item in (collection["id"], "col_none")],
         "search": [({}, query), ({}, {"json": {"query": "invoices", "explain": True}}), ({}, {"json": {}})],
+        "whyNot": [
+            ({}, {"json": {"query": "invoices", "limit": 1, "chunkId": chunk["id"], "filters": {"year": 2026}}}),
+            ({}, {"json": {"query": "invoices", "documentId": failed["id"]}}),
+            ({}, {"json": {"query": "invoices"}}),
+        ],
         "explain": [({}, query), ({}, {"json": {"query": "invoices", "mode": "vector"}}), ({}, {"content": b"{"})],
         "listArchives": [({}, {}), ({}, {"params": {"cursor": "x"}})],
         "getArchive": [({"archive_id": item}, {}) for item in (archive_id, "arc_none")],

@@ -12,7 +12,16 @@ from mcp_knowledge.adapters.sqlite.connection import Database
 from mcp_knowledge.domain.blocks import NormalizedDocument, Paragraph, SourceLocation
 from mcp_knowledge.domain.documents import Chunk, IndexVersions, Metadata, StoredChunk, new_id
 from mcp_knowledge.domain.query import Phrase
-from mcp_knowledge.domain.search import Candidate, Expand, Highlight, MatchMode, Scope, SearchRequest, SearchResult
+from mcp_knowledge.domain.search import (
+    Candidate,
+    Expand,
+    Highlight,
+    MatchMode,
+    Place,
+    Scope,
+    SearchRequest,
+    SearchResult,
+)
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.ports import IndexedRevision, NewDocument, NewRevision, Vector
 from mcp_knowledge.services.search import Search
@@ -48,6 +57,9 @@ class ScriptedVectors:
         await self.meanwhile()
         return answer
 
+    async def place(self, vector: Vector, chunk_no: int, scope: Scope) -> Place | None:
+        raise AssertionError("a search asks for no place")
+
 
 class ScriptedLexical:
     """A lexical side whose passes are given."""
@@ -71,6 +83,9 @@ class ScriptedLexical:
         if self.fallback_error is not None:
             raise self.fallback_error
         return [item for item in self.fallback if item.chunk_no not in exclude][:limit]
+
+    async def count(self, phrases: Sequence[Phrase]) -> list[int]:
+        raise AssertionError("a search counts no chunks")
 
 
 class ScriptedEmbedder:

@@ -26,7 +26,7 @@ ValueKind = Literal["string", "number", "boolean", "null", "array", "object"]
 MAX_CONDITIONS = 50
 MAX_IN_VALUES = 1000
 MAX_FIELD_CHARS = 200
-_INDEXED_TEXT_CHARS = 128  # longer strings are indexed by a hash: equality is all that is asked of them
+INDEXED_TEXT_CHARS = 128  # longer strings are indexed by a hash: equality is all that is asked of them
 
 _OPERATORS: tuple[Operator, ...] = get_args(Operator)
 _FIELD = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
@@ -93,21 +93,30 @@ def matches(filters: tuple[Filter, ...], metadata: dict[str, Any]) -> bool:
 
 def flatten(metadata: dict[str, Any]) -> list[MetadataValue]:
     """Every value that a filter can name, once. Arrays and objects are there too, since they exist."""
-    found: dict[MetadataValue, None] = {}
+    return list(dict.fromkeys(MetadataValue(path, *comparable(value)) for path, value in _values(metadata)))
+
+
+def scalars_at(metadata: dict[str, Any], field: str) -> tuple[Scalar, ...]:
+    """The values that a filter on this field compares, as they stand in the metadata: in order, each once."""
+    found = [value for path, value in _values(metadata) if path == field and not isinstance(value, dict | list)]
+    return tuple({comparable(value): value for value in reversed(found)}.values())
+
+
+def _values(metadata: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Every path that a filter can name, with each value at it; the last ones come first."""
     waiting: list[tuple[str, Any]] = [("", metadata)]
     while waiting:  # not recursion: metadata may be nested deeper than the stack
         path, value = waiting.pop()
         if len(path) > MAX_FIELD_CHARS:
             continue  # no filter can name it, nor what is in it
         if path:
-            found[MetadataValue(path, *comparable(value))] = None
+            yield path, value
         if isinstance(value, dict):
             prefix = f"{path}." if path else ""
             waiting += [(prefix + key, item) for key, item in value.items() if _FIELD.fullmatch(key)]
         elif isinstance(value, list):
             # An array inside an array is an element that equals no scalar.
             waiting += [(path, [] if isinstance(item, list) else item) for item in value]
-    return list(found)
 
 
 def comparable(value: Any) -> ComparableValue:

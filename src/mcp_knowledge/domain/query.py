@@ -140,6 +140,12 @@ def matched_terms(query: LexicalQuery, texts: Sequence[str], match_mode: MatchMo
     return find_matches(query, "", texts, match_mode)[0]
 
 
+def present(phrases: Iterable[Phrase], texts: Sequence[str]) -> list[bool]:
+    """Whether each phrase stands in any of the texts."""
+    tokenized = [_TokenizedText(text) for text in texts]
+    return [any(True for text in tokenized for _ in text.spans(phrase)) for phrase in phrases]
+
+
 def _with_few_prefixes(words: Iterable[_Word]) -> list[_Word]:
     """The words, without the stars after the first few: each costs a search as much as many plain words."""
     kept: list[_Word] = []

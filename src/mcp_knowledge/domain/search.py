@@ -64,6 +64,15 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where a chunk stands on one side among all that may answer: its rank (from 1) of `among`, and its score there."""
+
+    rank: int
+    score: float
+    among: int
+
+
+@dataclass(frozen=True, slots=True)
 class Contributions:
     """What each side added to the fusion score; they sum to it exactly."""
 

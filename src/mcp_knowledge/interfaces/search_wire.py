@@ -1,5 +1,6 @@
 """The JSON of a search answer, shared by REST and the command line."""
 
+from mcp_knowledge.domain.filters import Filter
 from mcp_knowledge.domain.search import Contributions, Hit, Ranking, SearchResult, SideCandidate
 from mcp_knowledge.interfaces.wire import Json
 
@@ -62,6 +63,12 @@ def _side(items: tuple[SideCandidate, ...]) -> list[Json]:
     ]
 
 
+def condition(item: Filter) -> Json:
+    """A metadata condition as it was understood."""
+    value = list(item.value) if isinstance(item.value, tuple) else item.value
+    return {"field": item.field, "operator": item.operator, "value": value}
+
+
 def search_result(result: SearchResult, explain: bool) -> Json:
     """A search answer: the hits, and with `explain` both sides' candidates, timings and how the query was read."""
     data: Json = {"hits": [_hit(item) for item in result.hits]}
@@ -85,14 +92,7 @@ def search_result(result: SearchResult, explain: bool) -> Json:
             "filters": {
                 "collectionIds": list(request.scope.collection_ids),
                 "documentIds": list(request.scope.document_ids),
-                "conditions": [
-                    {
-                        "field": item.field,
-                        "operator": item.operator,
-                        "value": list(item.value) if isinstance(item.value, tuple) else item.value,
-                    }
-                    for item in request.scope.filters
-                ],
+                "conditions": [condition(item) for item in request.scope.filters],
             },
             "query": {
                 "tokens": list(reading.tokens),

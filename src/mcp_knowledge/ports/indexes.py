@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from mcp_knowledge.domain.query import Phrase
-from mcp_knowledge.domain.search import Candidate, Scope
+from mcp_knowledge.domain.search import Candidate, Place, Scope
 from mcp_knowledge.ports.terms import Vector
 
 
@@ -23,6 +23,10 @@ class LexicalIndex(Protocol):
         """
         ...
 
+    async def count(self, phrases: Sequence[Phrase]) -> list[int]:
+        """In how many chunks each phrase stands, whatever their documents."""
+        ...
+
 
 class VectorIndex(Protocol):
     """Nearest neighbours by cosine, of searchable chunks only, and of those only whose vectors are of the queries'
@@ -35,6 +39,16 @@ class VectorIndex(Protocol):
 
     async def search(self, vector: Vector, limit: int, scope: Scope) -> list[Candidate]:
         """The `limit` best chunks in scope (filters before the cut), best first, ties by chunk id.
+
+        Args:
+            vector: float32 [dimensions], L2-normalised.
+        """
+        ...
+
+    async def place(self, vector: Vector, chunk_no: int, scope: Scope) -> Place | None:
+        """Where a chunk stands among all in scope, exactly and however far behind, in the order of `search`.
+
+        None: it is not in scope, or its vector is another model's.
 
         Args:
             vector: float32 [dimensions], L2-normalised.

@@ -249,6 +249,10 @@ class Store(Protocol):
         """None also for deleting and deleted documents."""
         ...
 
+    async def was_deleted(self, document_id: str) -> bool:
+        """Whether there was such a document until it was deleted."""
+        ...
+
     async def get_documents(self, document_ids: Iterable[str]) -> dict[str, Document]:
         """The live ones among the ids."""
         ...

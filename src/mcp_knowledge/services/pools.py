@@ -76,8 +76,8 @@ class Pools:
         self._query = query
         self._settings = settings
         self._watch = watch
-        self._vector_limit = max(settings.vector_candidates, request.limit)
-        self._lexical_limit = max(settings.lexical_candidates, request.limit)
+        self.vector_limit = max(settings.vector_candidates, request.limit)
+        self.lexical_limit = max(settings.lexical_candidates, request.limit)
         self._embedding: Vector | None = None
 
     async def fill(self) -> None:
@@ -99,15 +99,20 @@ class Pools:
         most = self._settings.max_collapse_candidates
         vector, lexical = (
             len(pool) == limit < most
-            for pool, limit in ((self.vector, self._vector_limit), (self.lexical, self._lexical_limit))
+            for pool, limit in ((self.vector, self.vector_limit), (self.lexical, self.lexical_limit))
         )
         if vector:
-            self._vector_limit = min(most, self._vector_limit * _GROWTH)
+            self.vector_limit = min(most, self.vector_limit * _GROWTH)
             self.vector = await self._ask_vectors()
         if lexical:
-            self._lexical_limit = min(most, self._lexical_limit * _GROWTH)
+            self.lexical_limit = min(most, self.lexical_limit * _GROWTH)
             self.lexical = await self._ask_lexical()
         return vector or lexical
+
+    async def deepen(self, limit: int) -> None:
+        """Ask both sides again, each for so many."""
+        self.vector_limit = self.lexical_limit = limit
+        await self.fill()
 
     def keep(self, chunk_nos: Collection[int]) -> None:
         """Drop all other candidates, so that ranks have no gaps where some have vanished."""
@@ -119,12 +124,17 @@ class Pools:
         with self._watch.stage("fusion"):
             return fuse(self._request.mode, self._request.fusion, self.vector, self.lexical, self._settings.rrf_k)
 
-    async def _ask_vectors(self) -> list[Candidate]:
+    async def question_vector(self) -> Vector:
+        """The query's vector, made once: float32 [dimensions], L2-normalised."""
         if self._embedding is None:
             with self._watch.stage("embedding"):
                 self._embedding = await self._embed()
+        return self._embedding
+
+    async def _ask_vectors(self) -> list[Candidate]:
+        vector = await self.question_vector()
         with self._watch.stage("vector"):
-            found = await self._sides.vectors.search(self._embedding, self._vector_limit, self._request.scope)
+            found = await self._sides.vectors.search(vector, self.vector_limit, self._request.scope)
         if self.partial and not found and self._request.mode == "vector":
             raise KnowledgeError("EMBEDDING_MISMATCH")
         return found
@@ -139,7 +149,7 @@ class Pools:
 
     async def _ask_lexical(self) -> list[Candidate]:
         """Exact hits, then fallback hits in the slots that are left."""
-        query, limit, scope = self._query, self._lexical_limit, self._request.scope
+        query, limit, scope = self._query, self.lexical_limit, self._request.scope
         if not query.exact:
             return []
         with self._watch.stage("lexical"):

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from mcp_knowledge.domain.fusion import normalized_scores
 from mcp_knowledge.domain.query import LexicalQuery, describe, parse_query
@@ -22,6 +22,20 @@ PARTIAL = (
     "'mcp-knowledge reindex --all' has embedded them again."
 )
 _TRIES = 4  # of one search, while documents change under it
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A search's result and what it came from.
+
+    Args:
+        passages: every candidate in the order of the ranking, where the request collapses or explains.
+        pools: the candidates of both sides.
+    """
+
+    result: SearchResult
+    passages: Sequence[Passage]
+    pools: Pools
 
 
 class Search:
@@ -51,7 +65,13 @@ class Search:
                 await self._quiet.wait()
 
     async def search(self, request: SearchRequest) -> SearchResult:
-        """Answer a request.
+        """Answer a request. Raises EMBEDDING_MISMATCH, as `answer` does."""
+        result = (await self.answer(request)).result
+        observe_search(request.mode, result.timings)
+        return result
+
+    async def answer(self, request: SearchRequest) -> Answer:
+        """Answer a request, and keep what the answer came from.
 
         1. Read the query into its exact and its fallback pass.
         2. Ask both sides at the same time.
@@ -72,25 +92,26 @@ class Search:
             if not self._at_work:
                 self._quiet.set()
 
-    async def _search(self, request: SearchRequest) -> SearchResult:
+    async def _search(self, request: SearchRequest) -> Answer:
         watch = Stopwatch()
         query = parse_query(request.query)
         pools = Pools(self._sides, request, query, self._settings, watch)
-        hits, content = await self._answer(request, query, pools)
-        timings = watch.timings()
-        observe_search(request.mode, timings)
-        return SearchResult(
+        hits, passages, content = await self._answer(request, query, pools)
+        result = SearchResult(
             request=request,
             hits=tuple(hits),
-            timings=timings,
+            timings=watch.timings(),
             reading=describe(query),
             vector=_explained(request, pools.vector, content),
             lexical=_explained(request, pools.lexical, content),
             notice=PARTIAL if pools.partial else None,
             matched_terms=tuple(dict.fromkeys(term for hit in hits for term in hit.matched_terms)),
         )
+        return Answer(result, passages, pools)
 
-    async def _answer(self, request: SearchRequest, query: LexicalQuery, pools: Pools) -> tuple[Sequence[Hit], Content]:
+    async def _answer(
+        self, request: SearchRequest, query: LexicalQuery, pools: Pools
+    ) -> tuple[Sequence[Hit], Sequence[Passage], Content]:
         """Steps 2 to 6.
 
         A candidate can vanish between its finding and its reading, when a new revision takes its place or its document
@@ -101,11 +122,12 @@ class Search:
             await pools.fill()
             with suppress(VanishedError):
                 passages, content = await self._rank(request, pools)
-                return await make_hits(self._store, request, query, passages, content), content
+                return await make_hits(self._store, request, query, passages, content), passages, content
         content = await read_content(self._store, pools.fuse())
         pools.keep(content.chunks.keys())
         alone = replace(request, expand=Expand())
-        return await make_hits(self._store, alone, query, content.passages(pools.fuse()), content), content
+        passages = content.passages(pools.fuse())
+        return await make_hits(self._store, alone, query, passages, content), passages, content
 
     async def _rank(self, request: SearchRequest, pools: Pools) -> tuple[list[Passage], Content]:
         """Steps 3 to 5. Raises VanishedError."""

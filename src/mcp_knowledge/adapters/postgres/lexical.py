@@ -108,6 +108,11 @@ class PostgresLexicalIndex:
             return []
         return await self._database.read(lambda connection: _any(connection, phrases, min_match, limit, scope, exclude))
 
+    async def count(self, phrases: Sequence[Phrase]) -> list[int]:
+        """In how many chunks each phrase stands."""
+        matching = await self._database.read(lambda connection: _statistics(connection, phrases).matching)
+        return [matching[phrase] for phrase in phrases]
+
 
 def _all(connection: PostgresConnection, phrases: Sequence[Phrase], limit: int, scope: Scope) -> list[Candidate]:
     statistics = _statistics(connection, phrases, all_needed=True)

@@ -9,7 +9,8 @@ from typing import Any
 
 from mcp_knowledge.adapters.postgres.connection import PostgresConnection
 from mcp_knowledge.adapters.rows.scope import Sql
-from mcp_knowledge.domain.search import Candidate
+from mcp_knowledge.adapters.rows.sql import first_row
+from mcp_knowledge.domain.search import Candidate, Place
 from mcp_knowledge.ports import Vector
 
 _SPARE = 2  # so many times the limit are scored: rounding to half precision swaps neighbours
@@ -20,11 +21,21 @@ _VISITS_A_ROW = 50  # a walk that finds fewer than one chunk in scope among so m
 
 _FOUND = "SELECT n.chunk_no, c.id, -n.distance FROM nearest n JOIN chunks c ON c.chunk_no = n.chunk_no"
 # MATERIALIZED: the planner does not know how many chunks there will be, and must not walk the graph here.
-_SCAN = """
+_SCANNED = """
     WITH scanned AS MATERIALIZED
-        (SELECT v.chunk_no, v.vector <#> ? AS distance FROM chunk_vectors v WHERE {chosen}),
+        (SELECT v.chunk_no, v.vector <#> ? AS distance FROM chunk_vectors v WHERE {chosen})"""
+_SCAN = f"""{_SCANNED},
     nearest AS (SELECT chunk_no, distance FROM scanned ORDER BY distance, chunk_no LIMIT ?)
     """
+_PLACE = f"""{_SCANNED},
+    own AS (SELECT s.chunk_no, s.distance, c.id FROM scanned s JOIN chunks c ON c.chunk_no = s.chunk_no
+            WHERE s.chunk_no = ?)
+    SELECT (SELECT count(*) FROM scanned s WHERE s.distance < own.distance)
+           + (SELECT count(*) FROM scanned s JOIN chunks c ON c.chunk_no = s.chunk_no
+              WHERE s.distance = own.distance AND (c.id, c.chunk_no) < (own.id, own.chunk_no)) + 1,
+           -own.distance, (SELECT count(*) FROM scanned)
+    FROM own"""
+_ALL_THAT_MAY = "v.document_no IN (SELECT d.document_no FROM documents d WHERE {condition})"
 # A scalar subquery is asked about one chunk after another, in the order of the graph; EXISTS might become a join.
 _WALK = """
     WITH walked AS MATERIALIZED
@@ -71,12 +82,16 @@ def scan_all(connection: PostgresConnection, question: Question) -> list[Candida
     """Compare all chunks that may answer."""
     condition, params = question.among_all
     _set(connection, dict.fromkeys(_DETOURS, "on"))
-    return _scan(
-        connection,
-        question,
-        f"v.document_no IN (SELECT d.document_no FROM documents d WHERE {condition})",
-        params,
-    )
+    return _scan(connection, question, _ALL_THAT_MAY.format(condition=condition), params)
+
+
+def place_among(connection: PostgresConnection, question: Question, chunk_no: int) -> Place | None:
+    """Where a chunk stands among all that may answer; None when it is none of them."""
+    condition, params = question.among_all
+    _set(connection, dict.fromkeys(_DETOURS, "on"))
+    sql = _PLACE.format(chosen=_ALL_THAT_MAY.format(condition=condition))
+    row = first_row(connection, sql, (question.vector, *params, chunk_no))
+    return None if row is None else Place(*row)
 
 
 def walk(connection: PostgresConnection, question: Question, walks_on: bool) -> list[Candidate]:

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from typing import Any
 
 from mcp_knowledge.adapters.postgres.connection import PostgresConnection, PostgresDatabase
-from mcp_knowledge.adapters.postgres.nearest import Question, scan_all, scan_documents, walk
+from mcp_knowledge.adapters.postgres.nearest import Question, place_among, scan_all, scan_documents, walk
 from mcp_knowledge.adapters.rows.models import of_our_model
 from mcp_knowledge.adapters.rows.scope import Sql, scope_condition
 from mcp_knowledge.adapters.rows.sql import first_row
-from mcp_knowledge.domain.search import Candidate, Scope
+from mcp_knowledge.domain.search import Candidate, Place, Scope
 from mcp_knowledge.ports import Vector
 
 SCANNED_CHUNKS = 15_000  # so many are scanned in about the time of a walk past chunks out of scope
@@ -58,6 +58,12 @@ class PostgresVectorIndex:
     async def search(self, vector: Vector, limit: int, scope: Scope) -> list[Candidate]:
         """The `limit` best chunks in scope, best first, ties by chunk id; scores are cosines of the stored vectors."""
         return await self._database.read(lambda connection: self._search(connection, vector, limit, scope))
+
+    async def place(self, vector: Vector, chunk_no: int, scope: Scope) -> Place | None:
+        """Where a chunk stands among all in scope: all of them are compared."""
+        return await self._database.read(
+            lambda connection: place_among(connection, self._question(connection, vector, 1, scope), chunk_no)
+        )
 
     def _search(self, connection: PostgresConnection, vector: Vector, limit: int, scope: Scope) -> list[Candidate]:
         question = self._question(connection, vector, limit, scope)

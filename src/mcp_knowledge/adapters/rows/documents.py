@@ -63,6 +63,12 @@ def get_document(connection: Connection, document_id: str) -> Document | None:
     return document_from(row) if row else None
 
 
+def was_deleted(connection: Connection, document_id: str) -> bool:
+    """Whether it is deleting or deleted."""
+    sql = f"SELECT 1 FROM documents WHERE id = ? AND status IN {GONE}"
+    return first_row(connection, sql, (document_id,)) is not None
+
+
 def get_documents(connection: Connection, document_ids: list[str]) -> dict[str, Document]:
     """The live ones among the ids."""
     dialect = connection.dialect

@@ -148,6 +148,10 @@ class SqlStore:
         """One live document."""
         return await self._read(lambda c: documents.get_document(c, document_id))
 
+    async def was_deleted(self, document_id: str) -> bool:
+        """Whether it is deleting or deleted."""
+        return await self._read(lambda c: documents.was_deleted(c, document_id))
+
     async def get_documents(self, document_ids: Iterable[str]) -> dict[str, Document]:
         """The live ones among the ids."""
         ids = list(document_ids)

@@ -33,6 +33,21 @@ NO_DOCUMENT = 0  # document number of a dead row; real ones start at 1
 
 
 @dataclass(frozen=True, slots=True)
+class Field:
+    """All rows that may answer, as one of them sees it.
+
+    Args:
+        ahead: how many are surely nearer to the query.
+        close: chunk numbers of those that rounding leaves undecided, and the row's own.
+        size: how many there are.
+    """
+
+    ahead: int
+    close: Numbers
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class Matrix:
     """A snapshot: rows below `count` never change, so that searches read it while a newer one grows behind them.
 
@@ -101,11 +116,37 @@ class Matrix:
         best = best[scores[best] > -np.inf]
         if len(best) > limit:
             found = scores[best]
-            deviation = (float(self.scales[: self.count].max()) + float(query_scale[0])) / np.sqrt(12.0)
-            # The scan's scores lack the query's scale: bring the margin to theirs.
-            margin = _ERROR_DEVIATIONS * deviation / float(query_scale[0])
-            best = best[found >= np.partition(found, len(found) - limit)[len(found) - limit] - margin]
+            least = np.partition(found, len(found) - limit)[len(found) - limit] - self._margin(query_scale)
+            best = best[found >= least]
         return self.chunk_nos[best if rows is None else rows[best]]
+
+    def field_around(self, vector: Vector, chunk_no: int, documents: Numbers | None = None) -> Field | None:
+        """Who is nearer to a vector than a chunk, as far as codes can tell; None when the chunk may not answer.
+
+        Args:
+            vector: float32 [dimensions], L2-normalised.
+            documents: the documents that may answer; None: all.
+        """
+        if not self.alive:
+            return None
+        query, query_scale = quantize(vector[np.newaxis])
+        rows, scores = self._scan(query, documents)
+        chunk_nos = self.chunk_nos[: self.count] if rows is None else self.chunk_nos[rows]
+        allowed = scores > -np.inf
+        own = np.flatnonzero(allowed & (chunk_nos == chunk_no))
+        if not len(own):
+            return None
+        lead, margin = scores - scores[own[0]], self._margin(query_scale)
+        return Field(
+            int(np.count_nonzero(lead > margin)),
+            chunk_nos[allowed & (np.abs(lead) <= margin)],
+            int(np.count_nonzero(allowed)),
+        )
+
+    def _margin(self, query_scale: Vector) -> float:
+        """How far rounding can move two rows apart in a scan, whose scores lack the query's scale."""
+        deviation = (float(self.scales[: self.count].max()) + float(query_scale[0])) / np.sqrt(12.0)
+        return float(_ERROR_DEVIATIONS * deviation / query_scale[0])
 
     def _scan(self, query: Codes, documents: Numbers | None) -> tuple[Numbers | None, Vector]:
         """Scores of the rows it names (None: all rows), up to the query's scale; -inf where a row may not answer."""

@@ -16,7 +16,7 @@ from mcp_knowledge.adapters.rows.models import of_our_model
 from mcp_knowledge.adapters.rows.scope import Sql, scope_sql
 from mcp_knowledge.adapters.sqlite.connection import Database
 from mcp_knowledge.adapters.sqlite.matrix import Matrix, Numbers
-from mcp_knowledge.domain.search import Candidate, Scope
+from mcp_knowledge.domain.search import Candidate, Place, Scope
 from mcp_knowledge.ports import Vector
 
 _LOAD_ROWS = 4096  # 6 MB of float32 at a time
@@ -72,12 +72,23 @@ class SqliteVectorIndex:
         """The `limit` best chunks in scope, best first, ties by chunk id; scores are cosines of the stored vectors."""
         return await self._database.read(lambda connection: self._search(connection, vector, limit, scope))
 
+    async def place(self, vector: Vector, chunk_no: int, scope: Scope) -> Place | None:
+        """Where a chunk stands among all in scope, however far behind."""
+        return await self._database.read(lambda connection: self._place(connection, vector, chunk_no, scope))
+
+    def _place(self, connection: Connection, vector: Vector, chunk_no: int, scope: Scope) -> Place | None:
+        field = self._current(connection).field_around(vector, chunk_no, _documents_in(connection, scope))
+        if field is None:
+            return None
+        close = self._scored(connection, vector, field.close)
+        place = next(index for index, item in enumerate(close) if item.chunk_no == chunk_no)
+        return Place(field.ahead + place + 1, close[place].score, field.size)
+
     def _search(self, connection: Connection, vector: Vector, limit: int, scope: Scope) -> list[Candidate]:
         matrix = self._current(connection)
         if not matrix.alive:
             return []
-        documents = None if scope.unlimited else _documents_in(connection, scope)
-        best = matrix.nearest(vector, limit, _POOL_FACTOR * limit, documents)
+        best = matrix.nearest(vector, limit, _POOL_FACTOR * limit, _documents_in(connection, scope))
         return self._scored(connection, vector, best)[:limit]
 
     def _scored(self, connection: Connection, vector: Vector, chunk_nos: Numbers) -> list[Candidate]:
@@ -143,7 +154,10 @@ class SqliteVectorIndex:
         return np.frombuffer(b"".join(blobs), "<f4").reshape(-1, self._dimensions)
 
 
-def _documents_in(connection: Connection, scope: Scope) -> Numbers:
+def _documents_in(connection: Connection, scope: Scope) -> Numbers | None:
+    """The numbers of the documents in scope; None: every searchable one."""
+    if scope.unlimited:
+        return None
     sql, params = scope_sql(connection.dialect, scope)
     return np.array([row[0] for row in connection.execute(sql, params)], np.int64)
 

@@ -18,7 +18,9 @@ METRICS = "/metrics"
 _KEYS = "/api/v1/api-keys"
 _OPEN = frozenset({"/health", "/ready", "/login", "/logout", "/theme", "/api/v1/session"})
 _OPEN_BELOW = ("/static/", "/.well-known/")  # nothing is well known here: clients of MCP look, and need the 404
-_READING = frozenset({"/api/v1/search", "/api/v1/search/explain", "/mcp"})  # whatever the method
+_READING = frozenset(  # whatever the method
+    {"/api/v1/search", "/api/v1/search/explain", "/api/v1/search/why-not", "/mcp"}
+)
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 _COOKIE = re.compile(rb"(?:^|;)\s*" + SESSION_COOKIE.encode() + rb"=([A-Za-z0-9_-]+)\s*(?=;|$)")
 

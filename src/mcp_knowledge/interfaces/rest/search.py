@@ -6,7 +6,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from mcp_knowledge.domain.search import SearchResult
+from mcp_knowledge.domain.search import SearchRequest, SearchResult
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.rest import schemas
 from mcp_knowledge.interfaces.rest.arguments import clamp, read_json, shown
@@ -16,10 +16,11 @@ from mcp_knowledge.interfaces.rest.responses import json_response, large_json_re
 from mcp_knowledge.interfaces.search_wire import search_result
 from mcp_knowledge.services import Services
 from mcp_knowledge.services.search_request import search_request
+from mcp_knowledge.settings import Settings
 
 operations = Operations("Search")
 
-_ERRORS = (
+SEARCH_ERRORS = (
     "INVALID_QUERY",
     "INVALID_FILTER",
     "SEARCH_MODE_UNSUPPORTED",
@@ -45,7 +46,7 @@ _ARGUMENTS = {
     "Search",
     Answer(200, "Hits, best first; with `explain` also how they came about.", schemas.SearchAnswer),
     body=schemas.SearchRequest,
-    errors=_ERRORS,
+    errors=SEARCH_ERRORS,
 )
 async def search(request: Request) -> Response:
     """Hits for a query."""
@@ -59,7 +60,7 @@ async def search(request: Request) -> Response:
     "Search, and say how the hits came about",
     Answer(200, "Hits with both sides' candidates, timings and the query as it was read.", schemas.Explanation),
     body=schemas.SearchRequest,
-    errors=_ERRORS,
+    errors=SEARCH_ERRORS,
 )
 async def explain(request: Request) -> Response:
     """Hits for a query, with all reasons."""
@@ -74,15 +75,23 @@ async def _answer(result: SearchResult, explain: bool) -> Response:
 
 
 async def _run(found: Services, body: dict[str, Any], explain: bool = False) -> SearchResult:
+    asked = asked_of(found.settings, body)
+    return await found.search.search(replace(asked, explain=asked.explain or explain))
+
+
+def asked_of(settings: Settings, body: dict[str, Any]) -> SearchRequest:
+    """The search that a body asks for.
+
+    Raises:
+        KnowledgeError: what `search_request` raises, and INVALID_ARGUMENT for an argument that is not known.
+    """
     limit = body.pop("limit", None)
     if limit is not None:
         if not isinstance(limit, int) or isinstance(limit, bool):
             raise KnowledgeError("INVALID_ARGUMENT", "limit: must be an integer.")
-        limit = clamp(limit, found.settings.max_search_limit_api)
+        limit = clamp(limit, settings.max_search_limit_api)
     unknown = sorted(set(body) - set(_ARGUMENTS))
     if unknown:
         raise KnowledgeError("INVALID_ARGUMENT", f"{shown(unknown[0])}: is not a known argument.")
     arguments = {_ARGUMENTS[name]: value for name, value in body.items()}
-    query = arguments.pop("query", None)
-    asked = search_request(found.settings, query=query, limit=limit, **arguments)
-    return await found.search.search(replace(asked, explain=asked.explain or explain))
+    return search_request(settings, query=arguments.pop("query", None), limit=limit, **arguments)

@@ -1,0 +1,197 @@
+"""Why something is not here, in a sentence, and what to do about it: the same for REST and the playground."""
+
+import json
+from collections.abc import Iterator, Sequence
+
+from mcp_knowledge.domain.absence import Absence, Condition, QueryWord, SideStanding
+from mcp_knowledge.domain.filters import Filter
+from mcp_knowledge.domain.query import LexicalQuery
+from mcp_knowledge.services.standings import SEARCHED_BY_WORDS
+
+_THEM = {"document": "this document", "chunk": "this passage"}
+
+
+def sentence(found: Absence, query: LexicalQuery) -> str:
+    """What became of it.
+
+    Args:
+        query: the search's query, as the lexical side reads it.
+    """
+    them = _THEM[found.subject]
+    match found.outcome:
+        case "here":
+            assert found.ranked is not None
+            return f"It is here, at place {found.ranked.rank:,}."
+        case "unknown" if found.subject == "chunk":
+            return "There is no passage with this id. When a document changes, its passages get new ids."
+        case "unknown":
+            return "There is no document with this id."
+        case "deleted":
+            return "This document was deleted."
+        case "not_ready":
+            return "Its file is still being read. It can be found as soon as that is done."
+        case "failed":
+            return f"Its file could not be read: {_reason(found)}"
+        case "no_passages":
+            return "There is no text in this document that could be found."
+        case "other_document":
+            return f"The search is limited to other documents, so {them} cannot be among its hits."
+        case "other_collection":
+            where = "another collection" if found.document and found.document.collection_id else "no collection"
+            return f"The search is limited to certain collections, and {them} is in {where}."
+        case "filtered":
+            return f"The search leaves it out: {'; '.join(_unmet(found.conditions))}."
+        case "below_limit":
+            assert found.ranked is not None
+            return f"It is number {found.ranked.rank:,} of what was found; you asked for {found.limit:,}."
+        case "collapsed":
+            assert found.ranked is not None
+            return (
+                f"Its document is here, at place {found.ranked.rank:,}, but shown by another passage: "
+                "each document shows its best one only."
+            )
+    return _no_candidate(found, query)
+
+
+def advice(found: Absence) -> list[str]:
+    """What a person can do, best first; nothing where nothing needs to be done."""
+    return list(_advice(found))
+
+
+def _advice(found: Absence) -> Iterator[str]:
+    match found.outcome:
+        case "unknown":
+            yield "Look the document up in the list of documents."
+        case "deleted":
+            yield "Add the file again if you need it."
+        case "not_ready":
+            yield "Ask again in a moment."
+        case "failed" | "no_passages":
+            yield "Open the document to see what can be done about it."
+        case "other_document":
+            yield "Search in all documents."
+        case "other_collection":
+            yield "Search in all collections, or move the document into one that is searched."
+        case "filtered":
+            fields = dict.fromkeys(item.filter.field for item in found.conditions if not item.holds)
+            yield f"Leave out the condition on {_listed(fields)}, or change the document's metadata."
+        case "below_limit":
+            assert found.ranked is not None
+            yield f"Ask for at least {found.ranked.rank:,} results."
+            yield "Use more of the words that stand in it: each one brings it further up."
+        case "collapsed":
+            yield "Let the search show every passage instead of one for each document."
+        case "no_candidate":
+            yield from _advice_to_find(found)
+
+
+def _advice_to_find(found: Absence) -> Iterator[str]:
+    if found.vector and found.vector.unfit == "other_model":
+        yield "Have the document read again (“Reindex”), so that it can be compared by meaning."
+    if found.lexical and found.lexical.unfit == "no_match":
+        yield "Use words, names or numbers that stand in it, as they are spelled there."
+    elif found.vector is None or found.vector.unfit is None:
+        yield "Ask in words closer to what it says."
+    if found.vector is None:
+        yield "Search by meaning as well."
+    if found.lexical is None:
+        yield "Search by words as well."
+    if found.deeper and found.deeper.rank <= found.limit:
+        yield (
+            f"Let more candidates take part: with VECTOR_CANDIDATES and LEXICAL_CANDIDATES of "
+            f"{found.deeper.candidates:,} it would stand at place {found.deeper.rank:,}."
+        )
+    elif found.deeper:
+        yield (
+            f"More candidates alone would not help: with {found.deeper.candidates:,} of each side it would be "
+            f"number {found.deeper.rank:,}."
+        )
+    yield "Limit the search to its document, to see what is in there."
+
+
+def condition_text(item: Filter) -> str:
+    """What a condition asks for: `year must be 2024 or more`."""
+    value = json.dumps(list(item.value) if isinstance(item.value, tuple) else item.value, ensure_ascii=False)
+    match item.operator:
+        case "exists":
+            return f"{item.field} must {'be there' if item.value else 'not be there'}"
+        case "in":
+            return f"{item.field} must be one of {value}"
+        case "neq":
+            return f"{item.field} must not be {value}"
+        case "gte":
+            return f"{item.field} must be {value} or more"
+        case "lte":
+            return f"{item.field} must be {value} or less"
+    return f"{item.field} must be {value}"
+
+
+def values_text(item: Condition) -> str:
+    """What the document has there."""
+    if not item.values:
+        return "the document has no such value"
+    return "the document has " + ", ".join(json.dumps(value, ensure_ascii=False) for value in item.values)
+
+
+def _unmet(conditions: Sequence[Condition]) -> list[str]:
+    return [f"{condition_text(item.filter)}, but {values_text(item)}" for item in conditions if not item.holds]
+
+
+def _reason(found: Absence) -> str:
+    error = (found.document and found.document.latest_error) or "the reason is not known."
+    return error.partition(": ")[2] or error
+
+
+def _no_candidate(found: Absence, query: LexicalQuery) -> str:
+    parts = [part for part in (_by_meaning(found.vector), _by_words(found, query)) if part]
+    return f"{' And '.join(parts)}."
+
+
+def _by_meaning(side: SideStanding | None) -> str:
+    if side is None:
+        return ""
+    if side.unfit is not None:
+        return "It was embedded with another model, so its meaning cannot be compared"
+    among = f" of {side.among:,}" if side.among else ""
+    if side.rank is not None and side.rank <= side.candidates:
+        return f"By meaning it stands at place {side.rank:,}{among}, but the quick search for neighbours passed it over"
+    return (
+        f"By meaning it stands at place {side.rank or 0:,}{among}, but only the best {side.candidates:,} are considered"
+    )
+
+
+def _by_words(found: Absence, query: LexicalQuery) -> str:
+    side = found.lexical
+    if side is None:
+        return ""
+    start = "by words" if found.vector else "By words"
+    if side.unfit is not None:
+        return _unmatched(found, query, start)
+    if side.rank is None:
+        return f"{start} it stands behind the first {SEARCHED_BY_WORDS:,}"
+    among = f" of {side.among:,}" if side.among else ""
+    if side.rank <= side.candidates:
+        return f"{start} it shares only common words with the question; passages with its rarer words went first"
+    return f"{start} it stands at place {side.rank:,}{among}, and the best {side.candidates:,} are considered"
+
+
+def _unmatched(found: Absence, query: LexicalQuery, start: str) -> str:
+    if not query.exact:
+        return f"{start} nothing can be found: the question holds no letter or digit"
+    there = [word.text for word in found.words if word.present and not word.dropped]
+    if not there:
+        return f"{start} it cannot be found: no word of the question stands in it"
+    one = len(there) == 1
+    least = f"at least {query.fallback_min_match} are needed" if query.fallback else "all are needed"
+    if found.subject == "document":
+        return f"{start} it cannot be found: no passage of it holds more than {_quoted(there)}, and {least}"
+    return f"{start} it cannot be found: only {_quoted(there)} {'stands' if one else 'stand'} in it, and {least}"
+
+
+def _quoted(words: Sequence[str]) -> str:
+    return _listed(f"“{word}”" for word in words)
+
+
+def _listed(items: Iterator[str] | dict[str, None] | list[str]) -> str:
+    *first, last = items
+    return f"{', '.join(first)} and {last}" if first else last
