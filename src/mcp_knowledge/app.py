@@ -21,11 +21,12 @@ from mcp_knowledge.adapters.parsers.sandbox import SandboxedParser
 from mcp_knowledge.adapters.rows.access import SqlAccessStore
 from mcp_knowledge.adapters.rows.archives import SqlArchiveStore
 from mcp_knowledge.adapters.rows.changes import SqlDocumentChanges
+from mcp_knowledge.adapters.rows.details import SqlDetailsStore
 from mcp_knowledge.adapters.rows.evaluations import SqlEvaluationStore
 from mcp_knowledge.adapters.rows.folder import SqlFolderStore
 from mcp_knowledge.adapters.rows.jobs import SqlJobQueue
 from mcp_knowledge.adapters.rows.metadata_keys import SqlMetadataStore
-from mcp_knowledge.adapters.rows.passage_vectors import SqlPassageVectors
+from mcp_knowledge.adapters.rows.passages import SqlPassageStore
 from mcp_knowledge.adapters.rows.store import SqlStore
 from mcp_knowledge.adapters.transfer.state import refuse_unfinished
 from mcp_knowledge.adapters.watching import NotifiedFolder
@@ -45,6 +46,8 @@ from mcp_knowledge.services.bulk import Bulk
 from mcp_knowledge.services.catalog import Catalog
 from mcp_knowledge.services.collections import Collections
 from mcp_knowledge.services.contents import Contents
+from mcp_knowledge.services.editing import Editing
+from mcp_knowledge.services.errands import Errands
 from mcp_knowledge.services.evaluation_runs import EvaluationRuns
 from mcp_knowledge.services.evaluations import Evaluations
 from mcp_knowledge.services.events import Events
@@ -60,6 +63,7 @@ from mcp_knowledge.services.pauses import ShortPauses
 from mcp_knowledge.services.presence import Presence
 from mcp_knowledge.services.reading import Reading
 from mcp_knowledge.services.references import ReferenceReader
+from mcp_knowledge.services.samples import Samples
 from mcp_knowledge.services.search import Search
 from mcp_knowledge.services.similar import Similar
 from mcp_knowledge.services.status import Status
@@ -121,7 +125,10 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         intake, collections = Intake(library, archives), Collections(store)
         formats = Formats(intake.accepted_extensions, mime_type_of)
         folders = FolderScanner(folder_store, library, archives, intake, blobs, events, locks, settings, NotifiedFolder)
-        contents, reading = Contents(store, blobs), Reading(store, cursors, settings)
+        passages = SqlPassageStore(database, lambda: embedder.fingerprint)
+        contents, reading = Contents(store, blobs, passages), Reading(store, cursors, settings)
+        bulk, errands = Bulk(SqlDocumentChanges(database), store, events, worker.wake), Errands()
+        closing.push_async_callback(errands.close)
         answers_only = settings.role == "api"
         presence = Presence(locks, name, works=not answers_only)
         pauses = ShortPauses(lambda: worker.busy)
@@ -145,22 +152,23 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             cursors=cursors,
             access=access,
             library=library,
-            bulk=Bulk(SqlDocumentChanges(database), store, events, worker.wake),
+            errands=errands,
+            bulk=bulk,
+            samples=Samples(library, bulk, collections, store),
             archives=archives,
             intake=intake,
             folders=folders,
             urls=Urls(WebFetcher(settings, blobs.upload_dir), intake, collections, formats),
             contents=contents,
             pages=Pages(contents, reading, blobs, renderer),
+            editing=Editing(SqlDetailsStore(database), events),
             collections=collections,
             jobs=Jobs(queue, events, worker.wake),
             search=search,
             why_not=WhyNot(store, backend.lexical, backend.vectors, search),
             evaluations=Evaluations(evaluation_store, store, runs, measuring, settings),
             metadata=Metadata(store, SqlMetadataStore(database)),
-            similar=Similar(
-                store, reading, backend.vectors, SqlPassageVectors(database, lambda: embedder.fingerprint)
-            ),
+            similar=Similar(store, reading, backend.vectors, passages),
             catalog=Catalog(store, cursors, settings),
             reading=reading,
             status=status,

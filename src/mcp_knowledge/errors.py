@@ -43,6 +43,7 @@ ERROR_CODES: dict[str, ErrorCode] = {
     "COLLECTION_NOT_FOUND": ErrorCode(404, "There is no collection with this id."),
     "DOCUMENT_NOT_FOUND": ErrorCode(404, "There is no document with this id."),
     "CHUNK_NOT_FOUND": ErrorCode(404, "There is no chunk with this id."),
+    "REVISION_NOT_FOUND": ErrorCode(404, "This document has no version with this id."),
     "JOB_NOT_FOUND": ErrorCode(404, "There is no job with this id."),
     "API_KEY_NOT_FOUND": ErrorCode(404, "There is no API key with this id."),
     "EVALUATION_NOT_FOUND": ErrorCode(404, "There is no evaluation set with this id."),

@@ -14,6 +14,7 @@ from mcp_knowledge.ports.archives import (
     OpenArchive,
 )
 from mcp_knowledge.ports.changes import Change, Deletion, DocumentChanges, Move, Reindex, Tag, Untag
+from mcp_knowledge.ports.details import DetailsStore
 from mcp_knowledge.ports.embedder import Embedder
 from mcp_knowledge.ports.evaluations import EvaluationStore, NewRun
 from mcp_knowledge.ports.events import Broadcast, Event, Topic
@@ -23,7 +24,7 @@ from mcp_knowledge.ports.indexes import LexicalIndex, VectorIndex
 from mcp_knowledge.ports.jobs import BackgroundRun, JobQueue, Pace
 from mcp_knowledge.ports.listing import DocumentQuery, DocumentSort
 from mcp_knowledge.ports.locks import Locks
-from mcp_knowledge.ports.passages import PassageVectors
+from mcp_knowledge.ports.passages import PassageStore
 from mcp_knowledge.ports.store import (
     BlockPage,
     Counts,
@@ -49,6 +50,7 @@ __all__ = [
     "Change",
     "Counts",
     "Deletion",
+    "DetailsStore",
     "DocumentChanges",
     "DocumentQuery",
     "DocumentSort",
@@ -78,7 +80,7 @@ __all__ = [
     "PageRenderer",
     "ParsedFile",
     "Parser",
-    "PassageVectors",
+    "PassageStore",
     "Position",
     "Reindex",
     "Store",

@@ -11,7 +11,9 @@ from mcp_knowledge.services.bulk import Bulk
 from mcp_knowledge.services.catalog import Catalog
 from mcp_knowledge.services.collections import Collections
 from mcp_knowledge.services.contents import Contents
+from mcp_knowledge.services.errands import Errands
 from mcp_knowledge.services.evaluations import Evaluations
+from mcp_knowledge.services.editing import Editing
 from mcp_knowledge.services.events import Events
 from mcp_knowledge.services.folders import FolderScanner
 from mcp_knowledge.services.ingest import IngestWorker
@@ -22,6 +24,7 @@ from mcp_knowledge.services.metadata import Metadata
 from mcp_knowledge.services.pages import Pages
 from mcp_knowledge.services.presence import Presence
 from mcp_knowledge.services.reading import Reading
+from mcp_knowledge.services.samples import Samples
 from mcp_knowledge.services.search import Search
 from mcp_knowledge.services.similar import Similar
 from mcp_knowledge.services.status import Status
@@ -39,12 +42,15 @@ class Services:
     access: Access
     library: Library
     bulk: Bulk
+    errands: Errands
+    samples: Samples
     archives: Archives
     intake: Intake
     folders: FolderScanner
     urls: Urls
     contents: Contents
     pages: Pages
+    editing: Editing
     collections: Collections
     jobs: Jobs
     search: Search

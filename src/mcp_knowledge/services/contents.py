@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from mcp_knowledge.domain.blocks import NormalizedDocument
 from mcp_knowledge.domain.documents import Document, Revision, StoredChunk
 from mcp_knowledge.errors import KnowledgeError
-from mcp_knowledge.ports import BlobStore, Store
+from mcp_knowledge.ports import BlobStore, BlockPage, OutlineEntry, PassageStore, Store
 
 MAX_CHUNK_NEIGHBOURS = 5
 
@@ -22,23 +22,28 @@ class Original:
 class Contents:
     """Reads what documents consist of."""
 
-    def __init__(self, store: Store, blobs: BlobStore) -> None:
-        self._store, self._blobs = store, blobs
+    def __init__(self, store: Store, blobs: BlobStore, passages: PassageStore) -> None:
+        self._store, self._blobs, self._passages = store, blobs, passages
 
     async def revisions(self, document_id: str) -> list[Revision]:
         """Newest first. Raises DOCUMENT_NOT_FOUND."""
         await self._document(document_id)
         return await self._store.list_revisions(document_id)
 
-    async def original(self, document_id: str) -> Original:
-        """The document and the revision it shows: the current one, or the newest before any is ready.
+    async def original(self, document_id: str, revision_id: str | None = None) -> Original:
+        """The document and one of its revisions: without an id the one it shows, which is the current one, or the
+        newest before any is ready.
 
         Raises:
-            KnowledgeError: DOCUMENT_NOT_FOUND, DOCUMENT_CONTENT_UNAVAILABLE.
+            KnowledgeError: DOCUMENT_NOT_FOUND, REVISION_NOT_FOUND, DOCUMENT_CONTENT_UNAVAILABLE.
         """
         document = await self._document(document_id)
         revisions = await self._store.list_revisions(document_id)
-        shown = [item for item in revisions if item.id == document.current_revision_id] or revisions[:1]
+        wanted = revision_id or document.current_revision_id
+        shown = [item for item in revisions if item.id == wanted]
+        if revision_id is not None and not shown:
+            raise KnowledgeError("REVISION_NOT_FOUND")
+        shown = shown or revisions[:1]
         if not shown:
             raise KnowledgeError("DOCUMENT_CONTENT_UNAVAILABLE")
         return Original(document, shown[0])
@@ -55,6 +60,27 @@ class Contents:
         if normalized is None:
             raise KnowledgeError("DOCUMENT_CONTENT_UNAVAILABLE")
         return normalized
+
+    async def blocks(self, revision_id: str, first: int, limit: int) -> BlockPage:
+        """Blocks of a revision's normalized document, from `first` (0 is the first). Raises
+        DOCUMENT_CONTENT_UNAVAILABLE.
+        """
+        page = await self._store.block_page(revision_id, first, limit)
+        if page is None:
+            raise KnowledgeError("DOCUMENT_CONTENT_UNAVAILABLE")
+        return page
+
+    async def outline(self, revision_id: str) -> list[OutlineEntry]:
+        """The headings of a revision's normalized document; none when there is no document."""
+        return await self._store.outline(revision_id) or []
+
+    async def section_start(self, document_id: str, heading_path: tuple[str, ...]) -> int | None:
+        """The sequence of the first chunk under a heading path, or under the nearest heading above that has any."""
+        for depth in range(len(heading_path), 0, -1):
+            found = await self._passages.section_start(document_id, heading_path[:depth])
+            if found is not None:
+                return found
+        return None
 
     async def chunks(
         self, document_id: str, limit: int, after_sequence: int = -1

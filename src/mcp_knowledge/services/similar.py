@@ -7,7 +7,7 @@ import numpy as np
 from mcp_knowledge.domain.documents import Document, StoredChunk
 from mcp_knowledge.domain.search import Candidate, Scope
 from mcp_knowledge.errors import KnowledgeError
-from mcp_knowledge.ports import PassageVectors, Store, VectorIndex
+from mcp_knowledge.ports import PassageStore, Store, VectorIndex
 from mcp_knowledge.services.reading import Reading
 
 _FIRST_POOL = 32  # neighbours beyond those wanted, as the passage's own document is among them
@@ -36,7 +36,7 @@ class SimilarPassages:
 class Similar:
     """Finds passages by a passage."""
 
-    def __init__(self, store: Store, reading: Reading, vectors: VectorIndex, stored: PassageVectors) -> None:
+    def __init__(self, store: Store, reading: Reading, vectors: VectorIndex, stored: PassageStore) -> None:
         self._store, self._reading = store, reading
         self._vectors, self._stored = vectors, stored
 

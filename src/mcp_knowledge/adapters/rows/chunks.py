@@ -5,6 +5,7 @@ import json
 
 from mcp_knowledge.adapters.rows.content import unpack_text
 from mcp_knowledge.adapters.rows.dialect import Connection, Row
+from mcp_knowledge.adapters.rows.scope import Sql
 from mcp_knowledge.adapters.rows.sql import first_row, to_json
 from mcp_knowledge.domain.blocks import SourceLocation
 from mcp_knowledge.domain.documents import StoredChunk
@@ -61,8 +62,16 @@ def chunk_range(connection: Connection, document_id: str, first: int, last: int)
 
 
 def section_chunks(connection: Connection, document_id: str, heading_path: tuple[str, ...]) -> list[StoredChunk]:
-    """Chunks whose heading path begins with this one: its JSON is the same up to the closing bracket or a comma."""
+    """Chunks under a heading path."""
+    condition, params = under_path(heading_path)
+    sql = f"{_SELECT} WHERE d.id = ? AND {condition} ORDER BY c.sequence"
+    return [_chunk_from(row) for row in connection.execute(sql, (document_id, *params))]
+
+
+def under_path(heading_path: tuple[str, ...]) -> Sql:
+    """A condition on `chunks c` for those whose heading path begins with this one: its JSON is the same up to the
+    closing bracket or a comma.
+    """
     path = to_json(list(heading_path))
     inside = path[:-1] + "," if heading_path else "["
-    sql = f"{_SELECT} WHERE d.id = ? AND (c.heading_path = ? OR substr(c.heading_path, 1, ?) = ?) ORDER BY c.sequence"
-    return [_chunk_from(row) for row in connection.execute(sql, (document_id, path, len(inside), inside))]
+    return "(c.heading_path = ? OR substr(c.heading_path, 1, ?) = ?)", (path, len(inside), inside)

@@ -26,12 +26,14 @@ _RANGE = re.compile(r"bytes=(\d{0,100})-(\d{0,100})", re.ASCII | re.IGNORECASE)
     Answer(200, "The bytes, as an attachment.", media_type="application/octet-stream"),
     Answer(206, "The part that a `Range` header with one range asks for.", media_type="application/octet-stream"),
     Answer(416, "The `Range` lies outside the file.", media_type=None),
-    errors=("DOCUMENT_NOT_FOUND", "DOCUMENT_CONTENT_UNAVAILABLE"),
+    query=schemas.OriginalQuery,
+    errors=("DOCUMENT_NOT_FOUND", "REVISION_NOT_FOUND", "DOCUMENT_CONTENT_UNAVAILABLE"),
 )
 async def download_original(request: Request) -> Response:
     """The original's bytes, whole or in part."""
     contents = services(request).contents
-    original = await contents.original(request.path_params["document_id"])
+    revision_id = read_query(request, schemas.OriginalQuery).revisionId
+    original = await contents.original(request.path_params["document_id"], revision_id)
     revision = original.revision
     size = revision.size_bytes
     etag = f'"{revision.sha256}"'

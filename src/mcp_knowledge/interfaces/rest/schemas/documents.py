@@ -249,6 +249,12 @@ class NeighbourQuery(Arguments):
     after: QueryInteger = Field(0, description="Chunks after it, 0 to 5.", ge=0, le=5)
 
 
+class OriginalQuery(Arguments):
+    """Which original."""
+
+    revisionId: Id | None = Field(None, description="Of an earlier or newer revision; without it, the one shown.")
+
+
 class SimilarQuery(Arguments):
     """How many passages."""
 

@@ -1,0 +1,142 @@
+"""Which words of a document's blocks belong to a passage.
+
+A passage holds the words of its blocks, not their form: items got their numbers, rows their bars, and long blocks were
+cut. Where both know their characters in the source these decide; else words are compared.
+"""
+
+import re
+from dataclasses import dataclass
+
+from mcp_knowledge.domain.blocks import Block, Code, Heading, Image, ListBlock, Paragraph, Quote, SourceLocation, Table
+from mcp_knowledge.domain.documents import StoredChunk
+
+Span = tuple[int, int]
+
+_WORD = re.compile(r"\w+")
+_SURE_WORDS = 4  # fewer in a row stand in other passages too
+_EDGE_WORDS = 8  # of a passage's beginning and end, by which it is found in a longer block
+_MAX_UNITS = 50_000  # items or rows of one block that are looked at
+
+
+def block_text(block: Block) -> str | None:
+    """The text of a block that is one text; None for lists, tables and page breaks."""
+    if isinstance(block, Image):
+        return block.alt
+    return block.text if isinstance(block, Heading | Paragraph | Code | Quote) else None
+
+
+def block_units(block: Block) -> tuple[str, ...]:
+    """The items of a list, or the rows of a table with their cells in a line."""
+    if isinstance(block, ListBlock):
+        return block.items
+    return tuple(" ".join(row) for row in block.rows) if isinstance(block, Table) else ()
+
+
+def _words(text: str) -> list[str]:
+    return [match.group().casefold() for match in _WORD.finditer(text)]
+
+
+def _joined(words: list[str]) -> str:
+    return f" {' '.join(words)} "
+
+
+@dataclass(frozen=True, slots=True)
+class _Edge:
+    """Words that a passage begins or ends with."""
+
+    words: list[str]
+
+    def find(self, words: list[str]) -> int | None:
+        """The index of the first of them in a text's words."""
+        size = len(self.words)
+        if size < _SURE_WORDS or _joined(self.words) not in _joined(words):
+            return None
+        return next((i for i in range(len(words) - size + 1) if words[i : i + size] == self.words), None)
+
+
+class PassageWords:
+    """A passage, ready to be looked for."""
+
+    def __init__(self, chunk: StoredChunk) -> None:
+        words = _words(chunk.content)
+        self._location = chunk.location
+        self._all = _joined(words)
+        self._head, self._tail = _Edge(words[:_EDGE_WORDS]), _Edge(words[-_EDGE_WORDS:])
+
+    def surely_in(self, block: Block) -> bool:
+        """Whether a block has words that only this passage has."""
+        return self._in(block, _SURE_WORDS)
+
+    def may_be_in(self, block: Block) -> bool:
+        """Whether nothing speaks against a block beside one that surely has the passage's words."""
+        return self._in(block, 1)
+
+    def span(self, block: Block) -> Span | None:
+        """The characters of a block's text that belong to the passage; None when none do."""
+        text = block_text(block)
+        if not text:
+            return None
+        exact = _exact_span(block.location, self._location, len(text))
+        if exact is not None:
+            return exact if exact[0] < exact[1] else None
+        matches = list(_WORD.finditer(text))
+        words = [match.group().casefold() for match in matches]
+        if not words:
+            return None
+        if _joined(words) in self._all:
+            return 0, len(text)
+        first, last = self._head.find(words), self._tail.find(words)
+        if first is None and last is None:
+            return None
+        start = 0 if first is None else matches[first].start()
+        end = len(text) if last is None else matches[last + len(self._tail.words) - 1].end()
+        return (start, end) if start < end else None
+
+    def has_unit(self, unit: str) -> bool:
+        """Whether an item or row belongs to the passage."""
+        words = _words(unit)
+        return bool(words) and (_joined(words) in self._all or self._edge_in(words))
+
+    def _in(self, block: Block, least_words: int) -> bool:
+        if not _together(block.location, self._location):
+            return False
+        text = block_text(block)
+        if text is not None:
+            exact = _exact_span(block.location, self._location, len(text))
+            if exact is not None:
+                return exact[0] < exact[1]
+            return self._fits(_words(text), least_words)
+        return any(self._fits(_words(unit), least_words) for unit in block_units(block)[:_MAX_UNITS])
+
+    def _fits(self, words: list[str], least: int) -> bool:
+        if not words:
+            return False
+        joined = _joined(words)
+        return joined == self._all or (len(words) >= least and joined in self._all) or self._edge_in(words)
+
+    def _edge_in(self, words: list[str]) -> bool:
+        return self._head.find(words) is not None or self._tail.find(words) is not None
+
+
+def _exact_span(block: SourceLocation, passage: SourceLocation, length: int) -> Span | None:
+    """The passage's characters in a block whose text is the source's, character by character; else None."""
+    if None in (block.char_start, block.char_end, passage.char_start, passage.char_end):
+        return None
+    assert block.char_start is not None and block.char_end is not None
+    assert passage.char_start is not None and passage.char_end is not None
+    if block.char_end - block.char_start != length:
+        outside = block.char_end <= passage.char_start or passage.char_end <= block.char_start
+        return (0, 0) if outside else None
+    start = max(block.char_start, passage.char_start) - block.char_start
+    end = min(block.char_end, passage.char_end) - block.char_start
+    return (start, end) if start < end else (0, 0)
+
+
+def _together(block: SourceLocation, passage: SourceLocation) -> bool:
+    """Whether a block can be where the passage is."""
+    if block.page_start is not None and passage.page_start is not None:
+        first, last = passage.page_start, passage.page_end or passage.page_start
+        if not first <= (block.page_end or block.page_start) or not block.page_start <= last:
+            return False
+    pairs = ((block.slide, passage.slide), (block.sheet, passage.sheet), (block.section, passage.section))
+    return all(one is None or other is None or one == other for one, other in pairs)
