@@ -24,6 +24,8 @@ from mcp_knowledge.settings import Settings
 CHUNKS_A_DOCUMENT = 10
 WORDS_A_CHUNK = 110
 BUCKETS = 100  # `filters: {"bucket": n}` keeps one document in so many
+SHELVES = 20  # collections, each with as many documents
+KINDS = ("contract", "invoice", "letter", "minutes", "report")
 _VOCABULARY = 30_000
 _EMBEDDED_TEXTS = 400
 _NOISE = 0.35  # length of the noise added to a unit vector: neighbours then have a cosine of about 0.9
@@ -70,9 +72,11 @@ async def fill(settings: Settings, chunks: int) -> None:
         random = language.random
         texts = [language.text(WORDS_A_CHUNK) for _ in range(min(chunks, _EMBEDDED_TEXTS))]
         known = await embedder.embed_passages(texts)
+        shelves = [(await store.create_collection(f"Shelf {number}", None)).id for number in range(SHELVES)]
         for batch in batches(chunks // CHUNKS_A_DOCUMENT, _DOCUMENTS_AT_ONCE):
             for number in batch:
-                await store.create_document(new_document(number, {"bucket": number % BUCKETS}))
+                metadata = {"bucket": number % BUCKETS, "kind": KINDS[number % len(KINDS)], "year": 1990 + number % 37}
+                await store.create_document(new_document(number, metadata, shelves[number % SHELVES]))
             jobs = await queue.claim("benchmark", len(batch), 600_000)
             items = [
                 indexed(job, [language.text(WORDS_A_CHUNK) for _ in vectors], vectors)
@@ -90,7 +94,7 @@ def data_dir(parent: Path, chunks: int) -> Path:
     return parent / f"chunks-{chunks}"
 
 
-def new_document(number: int, metadata: Metadata) -> NewDocument:
+def new_document(number: int, metadata: Metadata, collection_id: str | None = None) -> NewDocument:
     """A document to create, whose bytes are told by its number alone."""
     return NewDocument(
         id=new_id("doc"),
@@ -103,6 +107,7 @@ def new_document(number: int, metadata: Metadata) -> NewDocument:
         sha256=hashlib.sha256(str(number).encode()).hexdigest(),
         blob_key=f"generated/{number}",
         metadata=metadata,
+        collection_id=collection_id,
     )
 
 
