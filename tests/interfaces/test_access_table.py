@@ -72,6 +72,8 @@ READ = {
     "GET /system",
     "GET /system/stale",
     "GET /playground",
+    "GET /playground/conditions",
+    "GET /playground/documents",
     "GET /no/such/page",
     f"GET {API}/no/such/route",
 }

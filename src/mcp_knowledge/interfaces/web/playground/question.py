@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from fastapi import Request
 from starlette.datastructures import QueryParams
@@ -19,6 +19,7 @@ ADDRESS = "/playground"
 COLUMN_NAMES = ("a", "b", "c")  # of settings side by side
 NO_FILTERS = "none"  # a column's word for leaving the conditions out
 MAX_FILTERS_CHARS = 20_000
+MAX_MISSING_CHARS = 300
 _OF_COLUMNS = ("mode", "fusion", "collapse", "filters")
 
 _SENTENCES = {
@@ -55,6 +56,7 @@ class Question:
         filters: a JSON object, or empty.
         expand: `none`, `neighbors` (with `before` and `after`), `section` or `document`.
         columns: two or three settings to compare; empty for one search.
+        missing: what somebody misses among the hits: an id, or words of a title; empty for nothing.
         default_limit: what an address without a limit means; the same for `default_fusion`.
     """
 
@@ -70,6 +72,7 @@ class Question:
     before: str
     after: str
     columns: tuple[Column, ...]
+    missing: str
     default_limit: str
     default_fusion: str
 
@@ -97,6 +100,10 @@ class Question:
         query = urlencode({name: value for name, value in values.items() if value}, doseq=True)
         return f"{ADDRESS}?{query}" if query else ADDRESS
 
+    def pairs(self, **changes: Any) -> list[tuple[str, str]]:
+        """The same as `address`, as names and values for the hidden fields of a form."""
+        return parse_qsl(urlsplit(self.address(**changes)).query, keep_blank_values=True)
+
     def parameters(self) -> dict[str, Any]:
         """The values of the address, those left out that say nothing."""
         reach = self.expand == "neighbors"
@@ -113,6 +120,7 @@ class Question:
             "expand": _unless(self.expand, "none"),
             "before": _unless(self.before, default_reach) if reach else None,
             "after": _unless(self.after, default_reach) if reach else None,
+            "missing": self.missing,
         }
 
     def in_column(self, column: Column) -> "Question":
@@ -167,7 +175,6 @@ class Question:
         """What raises KnowledgeError when a field is wrong."""
         check = partial(search_request, settings)
         checks: dict[str, Callable[[], object]] = {
-            "mode": lambda: check(query="any", mode=self.mode),
             "limit": lambda: limit_of(self.limit, settings),
             "fusion": lambda: check(query="any", fusion=self.fusion),
             "collapse": lambda: check(query="any", collapse=self.collapse),
@@ -176,6 +183,8 @@ class Question:
             "filters": lambda: check(query="any", filters=filters_from(self.filters)),
             "expand": lambda: check(query="any", expand={"type": self.expand}),
         }
+        if not self.columns:  # each has its own
+            checks["mode"] = lambda: check(query="any", mode=self.mode)
         if self.text.strip():
             checks["q"] = lambda: check(query=self.text)
         if self.expand == "neighbors":
@@ -200,6 +209,7 @@ def question_of(request: Request, settings: Settings) -> Question:
         before=values.get("before") or str(Expand().before),
         after=values.get("after") or str(Expand().after),
         columns=_columns(values),
+        missing=values.get("missing", "").strip()[:MAX_MISSING_CHARS],
         default_limit=str(settings.default_search_limit),
         default_fusion=settings.fusion,
     )

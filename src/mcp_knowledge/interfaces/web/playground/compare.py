@@ -1,0 +1,251 @@
+"""Two or three settings side by side, and how each hit moved from one to the next."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from mcp_knowledge.domain.search import Expand, Highlight, Hit, SearchResult
+from mcp_knowledge.errors import KnowledgeError
+from mcp_knowledge.interfaces.web.playground.explain import BAR_WIDTH, Segment, segments
+from mcp_knowledge.interfaces.web.playground.question import COLUMN_NAMES, NO_FILTERS, Column, Question, limit_of
+from mcp_knowledge.services import Services
+from mcp_knowledge.settings import Settings
+
+ROW_HEIGHT = 10.0  # user units of the drawing between two columns
+LINES_WIDTH = 20.0
+_SNIPPET_CHARS = 320
+_BEFORE_MATCH_CHARS = 60
+_ADDED = Column("hybrid")
+
+
+@dataclass(frozen=True, slots=True)
+class Movement:
+    """Where a hit stands in a neighbouring column. `kind`: same, up, down, new (is not there) or gone (will not be).
+
+    `sign` says it in a few characters, `sentence` in words.
+    """
+
+    kind: str
+    sign: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A hit in its column. `subject` is equal for the same passage, or document, in all columns."""
+
+    subject: str
+    hit: Hit
+    snippet: list[Segment]
+    movement: Movement
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """From a hit's place in one column to its place in the next, as a path of the drawing between them."""
+
+    subject: str
+    kind: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One column: what it was asked, what came of it, and how long that took."""
+
+    name: str
+    column: Column
+    question: Question
+    hits: list[Placed]
+    result: SearchResult | None
+    error: KnowledgeError | None
+    bar_width: float
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """What lies between two columns: lines, and how many hits are in both (`shared` of the longer list's `total`)."""
+
+    lines: list[Line]
+    shared: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Everything that the page shows.
+
+    Args:
+        noun: what is compared: passage, or document where a column has each document once.
+        shared: hits that every column has; `total` is the longest list's length.
+        height: of the drawings, in their units.
+    """
+
+    sides: list[Side]
+    betweens: list[Between]
+    noun: str
+    shared: int
+    total: int
+    height: float
+
+
+async def compare(services: Services, question: Question) -> Comparison:
+    """Search once for each column, one after the other, so that none is slowed down by another.
+
+    Each search asks for as many hits as there can be, so that a hit that left the visible ones can still be placed.
+    """
+    settings = services.settings
+    results = [await _search(services, question.in_column(column), settings) for column in question.columns]
+    return _compared(question, results, limit_of(question.limit, settings))
+
+
+def added_column(columns: Sequence[Column]) -> tuple[Column, ...]:
+    """The columns with one more, of a mode that none of them has yet."""
+    used = {column.mode for column in columns}
+    mode = next((mode for mode in ("hybrid", "vector", "lexical") if mode not in used), _ADDED.mode)
+    return (*columns, Column(mode))
+
+
+def first_columns(question: Question) -> tuple[Column, ...]:
+    """The columns to begin a comparison with: the search as it is, and the nearest other way."""
+    if question.columns:
+        return question.columns
+    other = "vector" if question.mode == "hybrid" else "hybrid"
+    return Column(question.mode), Column(other)
+
+
+async def _search(services: Services, question: Question, settings: Settings) -> SearchResult | KnowledgeError:
+    try:
+        request = question.request(settings)
+        return await services.search.search(
+            replace(request, limit=max(request.limit, settings.max_search_limit_api), expand=Expand())
+        )
+    except KnowledgeError as error:
+        return error
+
+
+def _compared(question: Question, results: Sequence[SearchResult | KnowledgeError], limit: int) -> Comparison:
+    by_document = any(question.in_column(column).collapsed for column in question.columns)
+    lists = [[] if isinstance(item, KnowledgeError) else _subjects(item, by_document) for item in results]
+    places = [_places(subjects) for subjects in lists]
+    slowest = max((item.timings.total_ms for item in results if isinstance(item, SearchResult)), default=0.0)
+    sides = [
+        Side(
+            name=name,
+            column=column,
+            question=question.in_column(column),
+            hits=[] if isinstance(result, KnowledgeError) else _placed(result, index, lists, places, limit),
+            result=None if isinstance(result, KnowledgeError) else result,
+            error=result if isinstance(result, KnowledgeError) else None,
+            bar_width=_bar_width(result, slowest),
+        )
+        for index, (name, column, result) in enumerate(zip(COLUMN_NAMES, question.columns, results, strict=False))
+    ]
+    shown = [subjects[:limit] for subjects in lists]
+    total = max(map(len, shown))
+    return Comparison(
+        sides=sides,
+        betweens=[_between(left, right) for left, right in pairwise(shown)],
+        noun="document" if by_document else "passage",
+        shared=len(set(shown[0]).intersection(*shown[1:])),
+        total=total,
+        height=total * ROW_HEIGHT,
+    )
+
+
+def _subjects(result: SearchResult, by_document: bool) -> list[str]:
+    return [hit.document_id if by_document else hit.chunk_id for hit in result.hits]
+
+
+def _places(subjects: Sequence[str]) -> dict[str, int]:
+    """The first place of each, from 1."""
+    places: dict[str, int] = {}
+    for place, subject in enumerate(subjects, 1):
+        places.setdefault(subject, place)
+    return places
+
+
+def _placed(
+    result: SearchResult, index: int, lists: list[list[str]], places: list[dict[str, int]], limit: int
+) -> list[Placed]:
+    """The visible hits of a column, each compared with the column before; those of the first with the one after."""
+    return [
+        Placed(
+            subject,
+            hit,
+            _snippet(hit),
+            _onward(place, places[1].get(subject), limit)
+            if index == 0
+            else _movement(place, places[index - 1].get(subject)),
+        )
+        for place, (subject, hit) in enumerate(zip(lists[index][:limit], result.hits, strict=False), 1)
+    ]
+
+
+def _movement(place: int, before: int | None) -> Movement:
+    if before is None:
+        return Movement("new", "new", "Not found in the column before")
+    if before == place:
+        return Movement("same", "=", f"Also number {place} in the column before")
+    kind, arrow, word = ("up", "↑", "up") if place < before else ("down", "↓", "down")
+    steps = abs(before - place)
+    return Movement(kind, f"{arrow}{steps}", f"{steps} {word}: number {before} in the column before")
+
+
+def _onward(place: int, after: int | None, limit: int) -> Movement:
+    if after is None:
+        return Movement("gone", "gone", "Not found in the next column")
+    if after == place:
+        return Movement("same", f"→{after}", f"Also number {after} in the next column")
+    beyond = ", below what is shown" if after > limit else ""
+    return Movement("up" if after < place else "down", f"→{after}", f"Number {after} in the next column{beyond}")
+
+
+def _between(left: Sequence[str], right: Sequence[str]) -> Between:
+    from_places, to_places = _places(left), _places(right)
+    lines = [
+        Line(subject, _kind(place, to_places[subject]), _curve(place, to_places[subject]))
+        for subject, place in from_places.items()
+        if subject in to_places
+    ]
+    return Between(lines, len(lines), max(len(from_places), len(to_places)))
+
+
+def _kind(before: int, after: int) -> str:
+    return "same" if before == after else "up" if after < before else "down"
+
+
+def _curve(before: int, after: int) -> str:
+    start, end = ((place - 0.5) * ROW_HEIGHT for place in (before, after))
+    middle = LINES_WIDTH / 2
+    return f"M0 {start:g}C{middle:g} {start:g} {middle:g} {end:g} {LINES_WIDTH:g} {end:g}"
+
+
+def _bar_width(result: SearchResult | KnowledgeError, slowest: float) -> float:
+    if isinstance(result, KnowledgeError) or slowest <= 0:
+        return 0.0
+    return round(result.timings.total_ms / slowest * BAR_WIDTH, 2)
+
+
+def _snippet(hit: Hit) -> list[Segment]:
+    """A few lines of a passage, from just before its first marked words."""
+    first = min((mark.start for mark in hit.highlights), default=0)
+    start = 0
+    if first > _BEFORE_MATCH_CHARS * 2:
+        start = hit.content.find(" ", first - _BEFORE_MATCH_CHARS, first) + 1 or first
+    text = hit.content[start : start + _SNIPPET_CHARS]
+    marks = [
+        Highlight(mark.start - start, min(mark.end - start, len(text)))
+        for mark in hit.highlights
+        if start <= mark.start < start + len(text)
+    ]
+    opening = [Segment("… ", False)] if start else []
+    return opening + segments(text, marks)
+
+
+def conditions_choice(question: Question, column: Column) -> list[tuple[str, str]]:
+    """What a column can do with the conditions: value and label of each choice; empty where there are none."""
+    if not question.filters and not column.filters:
+        return []
+    choices = [("", "With the conditions"), (NO_FILTERS, "Without conditions")]
+    return choices if column.filters in ("", NO_FILTERS) else [*choices, (column.filters, "With its own conditions")]
