@@ -8,14 +8,13 @@ import pytest
 from front_door import missing_tool
 from page_addresses import filled, page_routes, things
 from playwright.sync_api import Browser, Page, expect
-from visitors import PATIENCE_MS, RunningService, Visitor, Visits
+from visitors import DESK, PATIENCE_MS, PHONE, UNFOLD, RunningService, Visitor, Visits
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser-pages")]
 expect.set_options(timeout=PATIENCE_MS)
 
 AXE = Path(__file__).parents[1] / "interfaces" / "clients" / "node_modules" / "axe-core" / "axe.min.js"
 LEAVE = "# Leave policy\n\n## Carrying over\n\nFive unused days of annual leave may be carried over into March.\n"
-PHONE, DESK = {"width": 360, "height": 740}, {"width": 1200, "height": 800}
 STILL = 0.02  # cumulative layout shift; browsers call 0.1 good
 MORE = (  # the same pages with something else on them
     "/?status=failed",
@@ -40,7 +39,6 @@ SHIFTS = """() => new Promise((resolve) => {
 LEVELS = """() => [...document.querySelectorAll("h1, h2, h3, h4, h5, h6")]
   .filter((item) => item.checkVisibility()).map((item) => Number(item.tagName[1]))"""
 SETTLE = "() => document.getAnimations().forEach((item) => item instanceof CSSTransition && item.finish())"
-UNFOLD = "() => { for (const item of document.querySelectorAll('main details:not([name])')) item.open = true; }"
 AUDIT = """async (rules) => (await axe.run(document, {resultTypes: ["violations"], ...rules})).violations
   .filter((found) => ["serious", "critical"].includes(found.impact))
   .map((found) => `${found.id}: ${found.nodes.map((node) => node.target).join(", ")}`)"""
@@ -83,6 +81,7 @@ def test_an_audit_finds_nothing_serious_in_light_and_dark(audited: Page, ids: di
 @pytest.mark.parametrize("route", ROUTES)
 def test_a_page_fits_a_phone_stays_still_and_is_in_order(phone: Visitor, ids: dict[str, str], route: str) -> None:
     page = phone.page
+    phone.faults.clear()
     page.goto(filled(route, ids))
     assert page.evaluate(SHIFTS) < STILL
     assert phone.content_width() <= PHONE["width"]

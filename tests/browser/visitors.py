@@ -21,6 +21,8 @@ FLAGS = [
     f"--host-resolver-rules=MAP {PLAIN_HOST} 127.0.0.1",
 ]
 PATIENCE_MS = 20_000
+PHONE, DESK = {"width": 360, "height": 740}, {"width": 1200, "height": 800}
+UNFOLD = "() => { for (const item of document.querySelectorAll('main details:not([name])')) item.open = true; }"
 FAILED_REQUEST = "Failed to load resource"  # how a console tells of an error status, which tests look at themselves
 
 
