@@ -69,6 +69,12 @@ READ = {
     "GET /imports/{archive_id}",
     "GET /folder",
     "GET /jobs",
+    "GET /connect",
+    "GET /connect/test",
+    "POST /connect/test",
+    "GET /system",
+    "GET /system/stale",
+    "GET /jobs",
     "GET /system",
     "GET /system/stale",
     "GET /playground",
@@ -97,13 +103,26 @@ WRITE = {
     "POST /upload",
     "POST /jobs/retry-failed",
     "POST /jobs/{job_id}/retry",
+    "POST /system/reindex",
+    "POST /system/purge",
+    "POST /jobs/retry-failed",
+    "POST /jobs/{job_id}/retry",
     "POST /documents/from-url",
     "POST /documents/{document_id}/delete",
     "POST /documents/{document_id}/reindex",
     f"PUT {API}/documents",
     f"POST {API}/no/such/route",
 }
-ADMIN = {f"GET {API}/api-keys", f"POST {API}/api-keys", f"DELETE {API}/api-keys/{{key_id}}"}
+ADMIN = {
+    f"GET {API}/api-keys",
+    f"POST {API}/api-keys",
+    f"DELETE {API}/api-keys/{{key_id}}",
+    "GET /keys",
+    "POST /keys",
+    "POST /keys/{key_id}/revoke",
+    "GET /connect/key",
+    "POST /connect/key",
+}
 TABLE = {route: scope for scope, routes in enumerate((OPEN, READ, WRITE, ADMIN)) for route in routes}
 ORIGIN_ALONE = {"Origin": "http://127.0.0.1"}  # what browsers tell over plain http
 ALLOWED, NO_CREDENTIAL, NOT_ENOUGH = "allowed", "401", "403"

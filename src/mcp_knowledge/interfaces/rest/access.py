@@ -15,11 +15,12 @@ from mcp_knowledge.settings import Settings
 
 SESSION_COOKIE = "mk_session"
 METRICS = "/metrics"
-_KEYS = "/api/v1/api-keys"
+_KEYS = ("/api/v1/api-keys", "/keys", "/connect/key")  # and what is below them
+_BELOW_KEYS = tuple(f"{path}/" for path in _KEYS)
 _OPEN = frozenset({"/health", "/ready", "/login", "/logout", "/theme", "/api/v1/session"})
 _OPEN_BELOW = ("/static/", "/.well-known/")  # nothing is well known here: clients of MCP look, and need the 404
 _READING = frozenset(  # whatever the method
-    {"/api/v1/search", "/api/v1/search/explain", "/api/v1/search/why-not", "/mcp"}
+    {"/api/v1/search", "/api/v1/search/explain", "/api/v1/search/why-not", "/mcp", "/connect/test"}
 )
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 _COOKIE = re.compile(rb"(?:^|;)\s*" + SESSION_COOKIE.encode() + rb"=([A-Za-z0-9_-]+)\s*(?=;|$)")
@@ -29,7 +30,7 @@ def needed_scope(method: str, path: str) -> AccessScope | None:
     """What a request needs where a passphrase is set; None: nothing. An address that does not exist needs it too."""
     if path in _OPEN or path.startswith(_OPEN_BELOW):
         return None
-    if path == _KEYS or path.startswith(f"{_KEYS}/"):
+    if path in _KEYS or path.startswith(_BELOW_KEYS):
         return "admin"
     return "read" if method in SAFE_METHODS or path in _READING else "write"
 

@@ -3,14 +3,18 @@
 from fastapi import APIRouter, FastAPI
 
 from mcp_knowledge.interfaces.web import (
+    api_keys,
     collections,
+    connect,
     document,
     documents,
     folder,
     forms,
     from_url,
     imports,
+    jobs,
     sign_in,
+    system,
     themes,
 )
 from mcp_knowledge.interfaces.web.playground import page as playground
@@ -23,6 +27,10 @@ router.include_router(document.router)
 router.include_router(collections.router)
 router.include_router(imports.router)
 router.include_router(folder.router)
+router.include_router(jobs.router)
+router.include_router(system.router)
+router.include_router(connect.router)
+router.include_router(api_keys.router)
 router.include_router(playground.router)
 router.include_router(forms.router)
 router.include_router(sign_in.router)

@@ -24,7 +24,13 @@ PAGES = (  # of the navigation: address and label
     ("/system", "System"),
     ("/connect", "Connect"),
 )
-_SECTIONS = {"documents": "/", "imports": "/", "folder": "/", "samples": "/"}  # first part of a path → its page
+_SECTIONS = {  # first part of a path → its page
+    "documents": "/",
+    "imports": "/",
+    "folder": "/",
+    "samples": "/",
+    "keys": "/connect",
+}
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
 

@@ -124,7 +124,8 @@ def place(location: SourceLocation) -> str:
     return " · ".join(parts)
 
 
-def _working(progress: Progress | None) -> State:
+def working(progress: Progress | None) -> State:
+    """How far work on a document has come."""
     if progress is None:
         return State("working", STAGES["queued"])
     label = STAGES[progress.stage]
@@ -139,13 +140,13 @@ def state(document: Document) -> State:
         return State("failed", "Failed")
     if document.status == "pending":
         return State("waiting", STAGES["queued"])
-    return _working(document.progress)
+    return working(document.progress)
 
 
 def update_state(document: Document) -> State | None:
     """How the newer revision of a ready document comes along; None when none is in the making."""
     if document.status == "ready" and document.progress is not None:
-        return _working(document.progress)
+        return working(document.progress)
     return None
 
 
@@ -187,6 +188,19 @@ def milliseconds(value: float) -> str:
     return f"{value:.2f} ms" if value < 1 else f"{value:.1f} ms" if value < 100 else f"{value:,.0f} ms"
 
 
+def span(milliseconds: int) -> str:
+    """How long something takes or took, by the second: `0.4 s`, `42 s`, `3 min`, `2 h 10 min`."""
+    if milliseconds < 9_950:
+        return f"{max(milliseconds, 100) / 1000:.1f} s"
+    minutes, seconds = divmod(round(milliseconds / 1000), 60)
+    if not minutes:
+        return f"{seconds} s"
+    hours, minutes = divmod(minutes + (seconds >= 30), 60)
+    if not hours:
+        return f"{minutes} min"
+    return f"{hours:,} h {minutes} min" if minutes else f"{hours:,} h"
+
+
 FILTERS: dict[str, Callable[..., Any]] = {
     "age": age,
     "counted": counted,
@@ -198,6 +212,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "place": place,
     "score": score,
     "size": size,
+    "span": span,
     "state": state,
     "tells_more": tells_more,
     "timestamp": wire.timestamp,

@@ -54,7 +54,7 @@ function adopt(page) {
   const [oldRows, freshRows] = [old.querySelector("tbody"), fresh.querySelector("tbody")];
   if (oldRows && freshRows) {
     adoptRows(oldRows, freshRows);
-    for (const part of [".doc-line", ".segments", ".scan", ".pager"]) adoptPart(part, old, fresh);
+    for (const part of [".doc-line", ".tally", ".segments", ".scan", ".pager"]) adoptPart(part, old, fresh);
   } else if (!old.contains(document.activeElement) || !document.activeElement.matches("input, select")) {
     old.replaceChildren(...fresh.childNodes);
     remember(old.querySelectorAll("tbody > tr"));

@@ -1,0 +1,39 @@
+"""Helpers of the tests that read pages without a browser."""
+
+import re
+from collections.abc import Mapping
+from html import unescape
+
+import httpx2
+from access_kit import FROM_OUR_PAGES, PAGE
+
+
+async def page(client: httpx2.AsyncClient, path: str, status: int = 200, headers: Mapping[str, str] = PAGE) -> str:
+    """A page's HTML."""
+    answer = await client.get(path, headers={**PAGE, **headers})
+    assert answer.status_code == status, answer.text
+    return answer.text
+
+
+async def send(visitor: httpx2.AsyncClient, path: str, /, referer: str = "/", **fields: str) -> httpx2.Response:
+    """The answer to a form of our pages."""
+    headers = {**PAGE, **FROM_OUR_PAGES, "Referer": f"http://127.0.0.1{referer}"}
+    return await visitor.post(path, data=fields, headers=headers)
+
+
+def text_of(html: str) -> str:
+    """What a reader sees, in one line."""
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", html)).split())
+
+
+def row_of(html: str, name: str) -> str:
+    """What a reader sees of the table's row that has this text."""
+    (row,) = [row for row in re.findall(r"<tr id=.*?</tr>", html, re.DOTALL) if name in row]
+    return text_of(row)
+
+
+def snippets_of(html: str) -> dict[str, str]:
+    """The texts to copy, by id."""
+    return {
+        name: unescape(text) for name, text in re.findall(r'<pre id="([^"]+)"[^>]*><code>(.*?)</code>', html, re.DOTALL)
+    }
