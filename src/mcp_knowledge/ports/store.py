@@ -267,10 +267,6 @@ class Store(Protocol):
         """Searchable documents made with none of the `current` versions, by id after `after_id`, and what made them."""
         ...
 
-    async def update_document(
-        self,
-        document_id: str,
-        title: str | Unset = UNSET,
     async def document_ids(self, query: DocumentQuery, after_id: str = "") -> list[str]:
         """Ids of the query's documents, by id after `after_id`; up to its limit. Its sort and place do not count."""
         ...
@@ -283,6 +279,10 @@ class Store(Protocol):
         """How many live documents there are of each extension."""
         ...
 
+    async def update_document(
+        self,
+        document_id: str,
+        title: str | Unset = UNSET,
         collection_id: str | Unset | None = UNSET,
         metadata: Metadata | Unset = UNSET,
     ) -> Document:

@@ -161,10 +161,6 @@ class SqlStore:
         """One page."""
         return await self._read(lambda c: listing.list_documents(c, query))
 
-    async def update_document(
-        self,
-        document_id: str,
-        title: str | Unset = UNSET,
     async def document_ids(self, query: DocumentQuery, after_id: str = "") -> list[str]:
         """Ids in their own order."""
         return await self._read(lambda c: listing.document_ids(c, query, after_id))
@@ -179,6 +175,10 @@ class SqlStore:
         self._document_formats = found = await self._read(lambda c: listing.document_formats(c, known))
         return dict(found.counts)
 
+    async def update_document(
+        self,
+        document_id: str,
+        title: str | Unset = UNSET,
         collection_id: str | Unset | None = UNSET,
         metadata: Metadata | Unset = UNSET,
     ) -> Document:
