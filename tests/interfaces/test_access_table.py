@@ -77,6 +77,7 @@ READ = {
     "GET /jobs",
     "GET /system",
     "GET /system/stale",
+    "GET /playground/context",
     "GET /playground",
     "GET /playground/conditions",
     "GET /playground/documents",

@@ -14,11 +14,14 @@ from mcp_knowledge.domain.search import (
     Ranking,
     SearchRequest,
     SearchResult,
+    SideCandidate,
     Timings,
 )
 from mcp_knowledge.errors import ERROR_CODES
 from mcp_knowledge.interfaces.web import wording
 from mcp_knowledge.interfaces.web.playground import explain
+from mcp_knowledge.interfaces.web.playground.marking import NEAR_CHARS, marked_text
+from mcp_knowledge.interfaces.web.playground.timing import stages
 
 DOCUMENT = Document(
     id="doc_1",
@@ -168,17 +171,59 @@ def test_bars_show_each_side_in_proportion_to_the_best_hit() -> None:
     assert [(bar.kind, bar.start, bar.width) for bar in second.bars] == [("words", 0, 50)]
     assert dict(second.reasons)["Meaning"] == "Not among the passages closest in meaning."
     assert "contains every word asked for" in dict(second.reasons)["Words"]
-    assert dict(first.reasons)["Score"] == "1 / (60 + 1) for meaning + 1 / (60 + 2) for words = 0.0300"
-
-
-def test_the_time_line_lays_both_sides_next_to_each_other() -> None:
-    timings = Timings(embedding_ms=2, vector_search_ms=1, lexical_search_ms=1.5, fusion_ms=0.5, total_ms=5)
-    drawn = [(bar.kind, bar.start, bar.width, bar.lane) for bar in explain.lanes(timings, "hybrid")]
-    assert drawn == [
-        ("embed", 0, 40, 0),
-        ("meaning", 40, 20, 0),
-        ("words", 0, 30, 1),
-        ("fusion", 60, 10, 2),
-        ("other", 70, 30, 2),
+    assert [(part.name, part.formula, part.value) for part in first.sum] == [
+        ("Meaning", "1 ÷ (60 + 1)", "0.0200"),
+        ("Words", "1 ÷ (60 + 2)", "0.0100"),
     ]
-    assert [bar.kind for bar in explain.lanes(timings, "lexical")] == ["words", "other"]
+    assert second.sum[0].formula == "not found there"
+
+
+def test_a_relative_score_is_told_with_the_numbers_that_it_comes_from() -> None:
+    """A fallback hit may score higher than an exact hit, which ranks before it and then counts as much."""
+    sides = tuple(SideCandidate(f"chk_{rank}", "doc_1", rank, value) for rank, value in enumerate((3.0, 8.0, 2.0), 1))
+    ranking = Ranking(1, Contributions(0.0, 0.5), lexical_rank=1, lexical_match_mode="exact")
+    result = SearchResult(
+        SearchRequest("q", fusion="relative"),
+        (hit(ranking, 0.5),),
+        Timings(),
+        QueryReading((), "", None, ()),
+        (),
+        sides,
+    )
+    (only,) = explain.hits(result, 60)
+    assert [part.formula for part in only.sum] == ["not found there", "½ × (8.000 − 2.000) ÷ (8.000 − 2.000)"]
+    equal = replace(result, lexical=(replace(sides[0], score=1.0),))
+    assert explain.hits(equal, 60)[0].sum[1].formula == "½ × 1, as all of that side are equal"
+
+
+def test_words_that_a_hit_of_the_second_pass_lacks_are_named() -> None:
+    ranking = Ranking(1, Contributions(0.0, 0.5), lexical_rank=1, lexical_match_mode="fallback")
+    found = replace(hit(ranking, 0.5), matched_terms=("pump", "INV-0042"))
+    result = SearchResult(SearchRequest("the pump INV-0042 zebra"), (found,), Timings(), QueryReading((), "", None, ()))
+    assert explain.hits(result, 60)[0].missing == ["zebra"]
+
+
+@given(st.text("ab \n", max_size=1200), st.text("cd", min_size=2, max_size=9), st.text("ef \n", max_size=1200))
+def test_a_passage_stands_apart_from_what_surrounds_it_and_nothing_is_lost(before: str, own: str, after: str) -> None:
+    start, end = len(before), len(before) + len(own)
+    text = marked_text(before + own + after, start, end, [Highlight(start, start + 1)])
+    assert "".join(part.text for part in text.own) == own and text.own[0].marked
+    assert (text.far_before + text.before).strip("\n") == before.strip("\n")
+    assert (text.after + text.far_after).strip("\n") == after.strip("\n")
+    assert len(text.before) <= NEAR_CHARS and len(text.after) <= NEAR_CHARS
+    assert text.surrounded == bool(before.strip() or after.strip())
+    whole = marked_text(before + own + after, start, end, [Highlight(start, end)])
+    assert whole.own[0].marked == (not before and not after), "within other text, a mark of all of it tells nothing"
+
+
+def test_stages_lie_side_by_side_and_what_ran_at_once_one_above_the_other() -> None:
+    timings = Timings(embedding_ms=2, vector_search_ms=1, lexical_search_ms=1.5, fusion_ms=0.5, total_ms=5)
+    drawn = [(item.kind, item.start, item.width, item.y, item.height) for item in stages(timings, "hybrid")]
+    assert drawn == [
+        ("embed", 0, 40, 0, 10),
+        ("meaning", 40, 20, 0, 10),
+        ("words", 0, 30, 10, 10),
+        ("fusion", 60, 10, 0, 20),
+        ("other", 70, 30, 0, 20),
+    ]
+    assert [(item.kind, item.height) for item in stages(timings, "lexical")] == [("words", 20), ("other", 20)]

@@ -1,14 +1,38 @@
 """Why something is not here, in a sentence, and what to do about it: the same for REST and the playground."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal, NamedTuple
 
-from mcp_knowledge.domain.absence import Absence, Condition, QueryWord, SideStanding
+from mcp_knowledge.domain.absence import Absence, Condition, SideStanding
 from mcp_knowledge.domain.filters import Filter
 from mcp_knowledge.domain.query import LexicalQuery
 from mcp_knowledge.services.standings import SEARCHED_BY_WORDS
 
+AdviceKind = Literal[
+    "add",
+    "all_collections",
+    "all_documents",
+    "both_sides",
+    "every_passage",
+    "fewer_conditions",
+    "look_up",
+    "more_candidates",
+    "more_results",
+    "no_candidates",
+    "open",
+    "other_words",
+    "this_document",
+    "wait",
+]
 _THEM = {"document": "this document", "chunk": "this passage"}
+
+
+class Advice(NamedTuple):
+    """Something to do: its kind, for programs that can offer it, and a sentence."""
+
+    kind: AdviceKind
+    text: str
 
 
 def sentence(found: Absence, query: LexicalQuery) -> str:
@@ -53,60 +77,64 @@ def sentence(found: Absence, query: LexicalQuery) -> str:
     return _no_candidate(found, query)
 
 
-def advice(found: Absence) -> list[str]:
+def advice(found: Absence) -> list[Advice]:
     """What a person can do, best first; nothing where nothing needs to be done."""
     return list(_advice(found))
 
 
-def _advice(found: Absence) -> Iterator[str]:
+def _advice(found: Absence) -> Iterator[Advice]:
     match found.outcome:
         case "unknown":
-            yield "Look the document up in the list of documents."
+            yield Advice("look_up", "Look for it in the list of documents.")
         case "deleted":
-            yield "Add the file again if you need it."
+            yield Advice("add", "Add the file again if you need it.")
         case "not_ready":
-            yield "Ask again in a moment."
+            yield Advice("wait", "Ask again in a moment.")
         case "failed" | "no_passages":
-            yield "Open the document to see what can be done about it."
+            yield Advice("open", "Open the document to see what can be done about it.")
         case "other_document":
-            yield "Search in all documents."
+            yield Advice("all_documents", "Search in all documents.")
         case "other_collection":
-            yield "Search in all collections, or move the document into one that is searched."
+            yield Advice("all_collections", "Search in all collections.")
+            yield Advice("open", "Or move the document into a collection that is searched.")
         case "filtered":
             fields = dict.fromkeys(item.filter.field for item in found.conditions if not item.holds)
-            yield f"Leave out the condition on {_listed(fields)}, or change the document's metadata."
+            yield Advice("fewer_conditions", f"Leave out the condition on {_listed(list(fields))}.")
+            yield Advice("open", "Or change the document's metadata.")
         case "below_limit":
             assert found.ranked is not None
-            yield f"Ask for at least {found.ranked.rank:,} results."
-            yield "Use more of the words that stand in it: each one brings it further up."
+            yield Advice("more_results", f"Ask for at least {found.ranked.rank:,} results.")
+            yield Advice("other_words", "Or use more of the words that stand in it: each one brings it further up.")
         case "collapsed":
-            yield "Let the search show every passage instead of one for each document."
+            yield Advice("every_passage", "Let the search show every passage instead of one for each document.")
         case "no_candidate":
             yield from _advice_to_find(found)
 
 
-def _advice_to_find(found: Absence) -> Iterator[str]:
+def _advice_to_find(found: Absence) -> Iterator[Advice]:
     if found.vector and found.vector.unfit == "other_model":
-        yield "Have the document read again (“Reindex”), so that it can be compared by meaning."
+        yield Advice("open", "Have the document read again, so that it can be compared by meaning.")
     if found.lexical and found.lexical.unfit == "no_match":
-        yield "Use words, names or numbers that stand in it, as they are spelled there."
-    elif found.vector is None or found.vector.unfit is None:
-        yield "Ask in words closer to what it says."
+        yield Advice("other_words", "Use words, names or numbers that stand in it, spelled as they are there.")
+    else:
+        yield Advice("other_words", "Ask in words closer to what it says.")
     if found.vector is None:
-        yield "Search by meaning as well."
+        yield Advice("both_sides", "Search by meaning as well.")
     if found.lexical is None:
-        yield "Search by words as well."
+        yield Advice("both_sides", "Search by words as well.")
     if found.deeper and found.deeper.rank <= found.limit:
-        yield (
-            f"Let more candidates take part: with VECTOR_CANDIDATES and LEXICAL_CANDIDATES of "
-            f"{found.deeper.candidates:,} it would stand at place {found.deeper.rank:,}."
+        yield Advice(
+            "more_candidates",
+            "Let more candidates take part: with VECTOR_CANDIDATES and LEXICAL_CANDIDATES of "
+            f"{found.deeper.candidates:,} in the settings it would stand at place {found.deeper.rank:,}.",
         )
     elif found.deeper:
-        yield (
+        yield Advice(
+            "no_candidates",
             f"More candidates alone would not help: with {found.deeper.candidates:,} of each side it would be "
-            f"number {found.deeper.rank:,}."
+            f"number {found.deeper.rank:,}.",
         )
-    yield "Limit the search to its document, to see what is in there."
+    yield Advice("this_document", "Search in its document alone, to see what is in there.")
 
 
 def condition_text(item: Filter) -> str:
@@ -192,6 +220,6 @@ def _quoted(words: Sequence[str]) -> str:
     return _listed(f"“{word}”" for word in words)
 
 
-def _listed(items: Iterator[str] | dict[str, None] | list[str]) -> str:
+def _listed(items: Iterable[str]) -> str:
     *first, last = items
     return f"{', '.join(first)} and {last}" if first else last

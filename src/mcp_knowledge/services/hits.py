@@ -58,14 +58,15 @@ async def make_hits(
     else:
         chosen = list(passages[: request.limit])
         groups = [None] * len(chosen)
-    expansions = await asyncio.gather(*(_expand(store, request.expand, passage.chunk) for passage in chosen))
+    expansions = await asyncio.gather(*(expanded(store, request.expand, passage.chunk) for passage in chosen))
     return [
         _hit(rank, passage, group, expansion, query, content.documents[passage.chunk.document_id])
         for rank, (passage, group, expansion) in enumerate(zip(chosen, groups, expansions, strict=True), 1)
     ]
 
 
-async def _expand(store: Store, expand: Expand, own: StoredChunk) -> Expansion | None:
+async def expanded(store: Store, expand: Expand, own: StoredChunk) -> Expansion | None:
+    """The text around a chunk; None where none is asked for. Raises VanishedError."""
     before, after = expansion_reach(expand)
     if not before and not after:
         return None

@@ -125,6 +125,15 @@ class Reading:
     async def _selection(self, revision_id: str, headings: Sequence[str] | None) -> Selection:
         if not headings:
             return WHOLE_DOCUMENT
+    async def around(self, document_id: str, chunk_id: str, expand: Expand) -> tuple[StoredChunk, Expansion]:
+        """A chunk of a given document, with the text around it. Raises CHUNK_NOT_FOUND."""
+        chunk = await self.chunk(document_id, chunk_id)
+        try:
+            found = await expanded(self._store, expand, chunk)
+        except VanishedError:
+            raise KnowledgeError("CHUNK_NOT_FOUND") from None
+        return chunk, found or Expansion(chunk.content, 0, len(chunk.content))
+
         outline = await self._store.outline(revision_id)
         if outline is None:
             raise KnowledgeError("DOCUMENT_CONTENT_UNAVAILABLE")

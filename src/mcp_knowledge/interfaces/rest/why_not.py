@@ -50,7 +50,7 @@ def _absence(item: Absence, query: LexicalQuery) -> Json:
         "outcome": item.outcome,
         "subject": item.subject,
         "sentence": sentence(item, query),
-        "advice": advice(item),
+        "advice": [hint.text for hint in advice(item)],
         "documentId": item.document.id if item.document else None,
         "chunkId": item.chunk.id if item.chunk else None,
         "title": item.document.title if item.document else None,

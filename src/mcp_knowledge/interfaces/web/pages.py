@@ -23,6 +23,7 @@ from mcp_knowledge.interfaces.web.templating import mount_static
 router = APIRouter(include_in_schema=False)
 router.include_router(from_url.router)  # before /documents/{document_id}
 router.include_router(documents.router)
+from mcp_knowledge.interfaces.web.playground import context as playground_context
 router.include_router(document.router)
 router.include_router(collections.router)
 router.include_router(imports.router)
@@ -40,4 +41,5 @@ router.include_router(themes.router)
 def mount_web(app: FastAPI) -> None:
     """Add the pages and their static files to an application whose `state.services` has the use cases."""
     app.include_router(router)
+router.include_router(playground_context.router)
     mount_static(app)

@@ -1,20 +1,18 @@
-"""A search result's reasons, ready to draw: marked text, bars and sentences."""
+"""A search result's reasons, ready to draw: bars, figures and sentences."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
-from mcp_knowledge.domain.search import Highlight, Hit, Ranking, SearchMode, SearchResult, Timings
-from mcp_knowledge.interfaces.web.wording import milliseconds, score
+from mcp_knowledge.domain.query import LexicalQuery, parse_query
+from mcp_knowledge.domain.search import Hit, Ranking, SearchMode, SearchResult, SideCandidate
+from mcp_knowledge.domain.tokens import is_unspaced
+from mcp_knowledge.interfaces.web.playground.marking import MarkedText, Segment, marked_text, segments
+from mcp_knowledge.interfaces.web.wording import score
+
+__all__ = ["BAR_WIDTH", "Bar", "ExplainedHit", "Segment", "hits", "segments"]
 
 BAR_WIDTH = 100.0  # user units of a drawing's width; all its lengths are shares of it
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """A stretch of text, marked when it matched."""
-
-    text: str
-    marked: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,35 +24,60 @@ class Bar:
     width: float
     label: str
     value: str
-    lane: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Summand:
+    """A side's part of a fused score: how it comes about with this hit's numbers, and what it is."""
+
+    name: str
+    kind: str
+    formula: str
+    value: str
 
 
 @dataclass(frozen=True, slots=True)
 class ExplainedHit:
-    """A hit with everything that the page says about its place."""
+    """A hit with everything that the page says about its place.
+
+    Args:
+        pass_kind: how its words were found: `exact`, `fallback`, or `aside` where only its meaning was.
+        reasons: a name and a sentence each.
+        sum: of a hybrid search: what the score consists of.
+        missing: words of the question that do not stand in it, where some do.
+    """
 
     hit: Hit
-    segments: list[Segment]
+    text: MarkedText
+    pass_kind: str
     bars: list[Bar]
     bar_label: str
     reasons: list[tuple[str, str]]
+    sum: list[Summand]
+    missing: list[str]
 
 
-def segments(text: str, highlights: Iterable[Highlight]) -> list[Segment]:
-    """Cut a text at its highlights; whatever overlaps or leaves the text is trimmed."""
-    parts: list[Segment] = []
-    at = 0
-    for mark in sorted(highlights, key=lambda item: item.start):
-        start, end = max(mark.start, at), min(mark.end, len(text))
-        if start >= end:
-            continue
-        if start > at:
-            parts.append(Segment(text[at:start], False))
-        parts.append(Segment(text[start:end], True))
-        at = end
-    if at < len(text):
-        parts.append(Segment(text[at:], False))
-    return parts
+def hits(result: SearchResult, rrf_k: int) -> list[ExplainedHit]:
+    """Every hit of a result with its reasons, best first."""
+    mode = result.request.mode
+    query = parse_query(result.request.query)
+    best = max((sum(_shares(hit, mode)) for hit in result.hits), default=0.0)
+    explained: list[ExplainedHit] = []
+    for hit in result.hits:
+        bars = _bars(hit, mode, best)
+        explained.append(
+            ExplainedHit(
+                hit,
+                marked_text(hit.content, hit.own_start, hit.own_end or len(hit.content), hit.highlights),
+                hit.ranking.lexical_match_mode or "aside",
+                bars,
+                "; ".join(f"{bar.label} added {bar.value}" for bar in bars) or "No score",
+                _reasons(result, hit),
+                _summands(result, hit.ranking, rrf_k),
+                _missing(query, hit),
+            )
+        )
+    return explained
 
 
 def _shares(hit: Hit, mode: SearchMode) -> tuple[float, float]:
@@ -93,29 +116,13 @@ def _lexical_reason(ranking: Ranking) -> str:
     return f"Place {ranking.lexical_rank} by words; {how}{strength}."
 
 
-def _side_formula(rank: int | None, rrf_k: int) -> str:
-    return "0" if rank is None else f"1 / ({rrf_k} + {rank})"
-
-
-def _fusion_reason(result: SearchResult, ranking: Ranking, rrf_k: int) -> str:
-    shares = ranking.contributions
-    total = score(shares.vector + shares.lexical)
-    if result.request.fusion == "rrf":
-        vector, lexical = (_side_formula(rank, rrf_k) for rank in (ranking.vector_rank, ranking.lexical_rank))
-        return f"{vector} for meaning + {lexical} for words = {total}"
-    parts = f"{score(shares.vector)} for meaning + {score(shares.lexical)} for words = {total}"
-    return f"{parts}, where the best of each side is worth 0.5"
-
-
-def _reasons(result: SearchResult, hit: Hit, rrf_k: int) -> list[tuple[str, str]]:
+def _reasons(result: SearchResult, hit: Hit) -> list[tuple[str, str]]:
     mode, ranking = result.request.mode, hit.ranking
     reasons: list[tuple[str, str]] = []
     if mode != "lexical":
         reasons.append(("Meaning", _vector_reason(ranking)))
     if mode != "vector":
         reasons.append(("Words", _lexical_reason(ranking)))
-    if mode == "hybrid":
-        reasons.append(("Score", _fusion_reason(result, ranking, rrf_k)))
     if hit.matched_terms:
         reasons.append(("Matched", ", ".join(hit.matched_terms)))
     if ranking.chunk_rank is not None:
@@ -125,39 +132,44 @@ def _reasons(result: SearchResult, hit: Hit, rrf_k: int) -> list[tuple[str, str]
     return reasons
 
 
-def hits(result: SearchResult, rrf_k: int) -> list[ExplainedHit]:
-    """Every hit of a result with its reasons, best first."""
-    mode = result.request.mode
-    best = max((sum(_shares(hit, mode)) for hit in result.hits), default=0.0)
-    explained: list[ExplainedHit] = []
-    for hit in result.hits:
-        bars = _bars(hit, mode, best)
-        label = "; ".join(f"{bar.label} added {bar.value}" for bar in bars) or "No score"
-        explained.append(
-            ExplainedHit(hit, segments(hit.content, hit.highlights), bars, label, _reasons(result, hit, rrf_k))
-        )
-    return explained
-
-
-def lanes(timings: Timings, mode: SearchMode) -> list[Bar]:
-    """The stages on a time line: meaning in the first lane, words, at the same time, in the second, the end below.
-
-    The stages' own beginnings are not measured: each is drawn after the one it waits for.
-    """
-    total = max(timings.total_ms, timings.embedding_ms + timings.vector_search_ms, timings.lexical_search_ms, 0.001)
-    meaning_end = timings.embedding_ms + timings.vector_search_ms
-    sides_end = max(meaning_end, timings.lexical_search_ms)
-    stages = [
-        ("embed", "Question to vector", 0.0, timings.embedding_ms, 0),
-        ("meaning", "Nearest passages", timings.embedding_ms, timings.vector_search_ms, 0),
-        ("words", "Word search", 0.0, timings.lexical_search_ms, 1),
-        ("fusion", "Merging", sides_end, timings.fusion_ms, 2),
-        ("other", "Fetching and marking", sides_end + timings.fusion_ms, total - sides_end - timings.fusion_ms, 2),
-    ]
-    left_out = {"vector": {"words", "fusion"}, "lexical": {"embed", "meaning", "fusion"}}.get(mode, set())
-    scale = BAR_WIDTH / total
+def _summands(result: SearchResult, ranking: Ranking, rrf_k: int) -> list[Summand]:
+    """How a fused score is made, in the numbers of this hit."""
+    if result.request.mode != "hybrid":
+        return []
+    if result.request.fusion == "rrf":
+        formulas = [_reciprocal(rank, rrf_k) for rank in (ranking.vector_rank, ranking.lexical_rank)]
+    else:
+        formulas = [
+            _relative(result.vector, ranking.vector_rank),
+            _relative(result.lexical, ranking.lexical_rank),
+        ]
+    values = (ranking.contributions.vector, ranking.contributions.lexical)
+    names = (("Meaning", "meaning"), ("Words", "words"))
     return [
-        Bar(kind, round(start * scale, 2), round(length * scale, 2), name, milliseconds(length), lane)
-        for kind, name, start, length, lane in stages
-        if kind not in left_out and length > 0
+        Summand(name, kind, formula, score(value))
+        for (name, kind), formula, value in zip(names, formulas, values, strict=True)
     ]
+
+
+def _reciprocal(rank: int | None, rrf_k: int) -> str:
+    return "not found there" if rank is None else f"1 ÷ ({rrf_k} + {rank})"
+
+
+def _relative(side: Sequence[SideCandidate], rank: int | None) -> str:
+    """Half of where a score lies between the pool's lowest and highest (see `domain.fusion.normalized_scores`)."""
+    if rank is None:
+        return "not found there"
+    held = list(accumulate((item.score for item in reversed(side)), max))[::-1]
+    own, lowest, highest = held[rank - 1], held[-1], held[0]
+    if lowest == highest:
+        return "½ × 1, as all of that side are equal"
+    return f"½ × ({score(own)} − {score(lowest)}) ÷ ({score(highest)} − {score(lowest)})"
+
+
+def _missing(query: LexicalQuery, hit: Hit) -> list[str]:
+    """The words of the pass that found it which do not stand in it. Pairs of characters are no words to name."""
+    if hit.ranking.lexical_match_mode != "fallback" or not hit.matched_terms:
+        return []
+    if any(is_unspaced(token) for token in query.tokens):
+        return []
+    return [phrase.text for phrase in query.fallback if phrase.text not in hit.matched_terms]

@@ -21,7 +21,10 @@ from mcp_knowledge.interfaces.web.playground.filter_builder import KINDS, OPERAT
 from mcp_knowledge.interfaces.web.playground.pickers import chips_of, pickers_of
 from mcp_knowledge.interfaces.web.playground.question import ADDRESS, Question, question_of
 from mcp_knowledge.interfaces.web.playground.request_code import KEY_VARIABLE, request_codes
+from mcp_knowledge.interfaces.web.playground.reading import reading_of
 from mcp_knowledge.interfaces.web.templating import render
+from mcp_knowledge.interfaces.web.playground.timing import stages
+from mcp_knowledge.interfaces.web.playground.why_not import missing_of
 from mcp_knowledge.services import Services
 
 MODES = {
@@ -139,7 +142,9 @@ _NO_ANSWER: dict[str, Any] = {
     "error": None,
     "result": None,
     "hits": [],
-    "lanes": [],
+    "stages": [],
+    "reading": None,
+    "missing": None,
     "comparison": None,
     "codes": [],
 }
@@ -151,7 +156,9 @@ async def _answer(request: Request, services: Services, question: Question) -> d
     try:
         if question.columns:
             return _NO_ANSWER | {"comparison": await compare.compare(services, question)}
-        result = await services.search.search(question.request(settings))
+        asked = question.request(settings)
+        result = await services.search.search(asked)
+        missing = await missing_of(services, question, asked)
     except KnowledgeError as failure:
         return _NO_ANSWER | {"error": failure}
     needs_key = services.access.passphrase_required
@@ -159,7 +166,9 @@ async def _answer(request: Request, services: Services, question: Question) -> d
         "needs_key": needs_key,
         "result": result,
         "hits": explain.hits(result, settings.rrf_k),
-        "lanes": explain.lanes(result.timings, result.request.mode),
+        "stages": stages(result.timings, asked.mode),
+        "reading": reading_of(result, await services.search.words(asked.query)),
+        "missing": missing,
         "codes": request_codes(request, result.request, settings, needs_key=needs_key),
     }
 

@@ -1,0 +1,99 @@
+"""How a question was read, in plain words."""
+
+from dataclasses import dataclass
+
+from mcp_knowledge.domain.absence import QueryWord
+from mcp_knowledge.domain.query import LexicalQuery, Phrase, parse_query
+from mcp_knowledge.domain.search import SearchResult
+from mcp_knowledge.services.query_words import words_and_parts
+
+_KINDS = {
+    "phrase": "as it stands, in this order",
+    "beginning": "and whatever begins so",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ReadWord:
+    """A word of the question. `about`: how it is looked for, where that is not plain; `nowhere`: no passage has it."""
+
+    text: str
+    chunks: int | None
+    about: str
+    dropped: bool
+    part: bool
+
+    @property
+    def nowhere(self) -> bool:
+        """Whether no passage of the whole corpus has it."""
+        return self.chunks == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the page says of the question.
+
+    Args:
+        first: which passages come first; None where no word can be looked for.
+        second: which ones fill the list up; None: there is no second pass.
+        exact_found, fallback_found: how many candidates each pass gave.
+        least: how many of the second pass's words a passage must have.
+    """
+
+    words: list[ReadWord]
+    first: str | None
+    second: str | None
+    least: int
+    exact_found: int
+    fallback_found: int
+
+    @property
+    def nowhere(self) -> list[str]:
+        """The words that no passage has."""
+        return [word.text for word in self.words if word.nowhere and not word.part]
+
+
+def reading_of(result: SearchResult, words: tuple[QueryWord, ...]) -> Reading:
+    """A search's question as its lexical side took it."""
+    query = parse_query(result.request.query)
+    exact = sum(item.match_mode == "exact" for item in result.lexical)
+    return Reading(
+        [
+            ReadWord(word.text, word.chunks, _about(phrase), word.dropped, word.part)
+            for word, phrase in zip(words, words_and_parts(query), strict=True)
+        ],
+        _first(query),
+        _second(query),
+        query.fallback_min_match,
+        exact,
+        len(result.lexical) - exact,
+    )
+
+
+def _about(phrase: Phrase) -> str:
+    if phrase.prefix and phrase.text.endswith("*"):
+        return _KINDS["beginning"]
+    return _KINDS["phrase"] if len(phrase.tokens) > 1 else ""
+
+
+def _first(query: LexicalQuery) -> str | None:
+    if not query.exact:
+        return None
+    if len(query.exact) == 1:
+        return f"Passages with {_quoted(query.exact)} come first."
+    return f"Passages with {'both words' if len(query.exact) == 2 else f'all {len(query.exact)} words'} come first."
+
+
+def _second(query: LexicalQuery) -> str | None:
+    if not query.fallback:
+        return None
+    start = (
+        "Then come those with any of"
+        if query.fallback_min_match == 1
+        else (f"Then come those with at least {query.fallback_min_match} of")
+    )
+    return f"{start} {_quoted(query.fallback)}."
+
+
+def _quoted(phrases: tuple[Phrase, ...]) -> str:
+    return ", ".join(f"“{phrase.text}”" for phrase in phrases)
