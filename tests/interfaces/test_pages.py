@@ -197,7 +197,7 @@ async def test_the_playground_explains_a_search_and_says_what_was_wrong_with_it(
             assert ("Place 1 by words" in told) is (mode != "vector")
             assert ("closest in meaning" in told) is (mode != "lexical")
             assert ('<rect class="fill-meaning"' in html) is (mode != "lexical")
-    assert "<mark>annual</mark>" in await page(client, "/playground?q=annual&mode=lexical")
+    assert '<mark class="exact">annual</mark>' in await page(client, "/playground?q=annual&mode=lexical")
     assert "The search mode must be" in await page(client, "/playground?q=a&mode=guess", 400)
     assert "must be a whole number" in await page(client, "/playground?q=a&limit=ten", 400)
     assert "1 to 2,000 characters" in await page(client, "/playground?q=" + "y" * 2001, 400)

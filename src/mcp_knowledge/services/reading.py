@@ -8,8 +8,11 @@ from typing import Any
 from mcp_knowledge.domain.blocks import Block, block_to_json
 from mcp_knowledge.domain.cursors import CursorSigner, bind
 from mcp_knowledge.domain.documents import Document, StoredChunk
+from mcp_knowledge.domain.results import Expansion
+from mcp_knowledge.domain.search import Expand
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.ports import BlockPage, Store
+from mcp_knowledge.services.hits import VanishedError, expanded
 from mcp_knowledge.services.sections import WHOLE_DOCUMENT, Selection, heading_key, select_sections
 from mcp_knowledge.settings import Settings
 
@@ -122,9 +125,6 @@ class Reading:
             raise KnowledgeError("CHUNK_NOT_FOUND")
         return found
 
-    async def _selection(self, revision_id: str, headings: Sequence[str] | None) -> Selection:
-        if not headings:
-            return WHOLE_DOCUMENT
     async def around(self, document_id: str, chunk_id: str, expand: Expand) -> tuple[StoredChunk, Expansion]:
         """A chunk of a given document, with the text around it. Raises CHUNK_NOT_FOUND."""
         chunk = await self.chunk(document_id, chunk_id)
@@ -134,6 +134,9 @@ class Reading:
             raise KnowledgeError("CHUNK_NOT_FOUND") from None
         return chunk, found or Expansion(chunk.content, 0, len(chunk.content))
 
+    async def _selection(self, revision_id: str, headings: Sequence[str] | None) -> Selection:
+        if not headings:
+            return WHOLE_DOCUMENT
         outline = await self._store.outline(revision_id)
         if outline is None:
             raise KnowledgeError("DOCUMENT_CONTENT_UNAVAILABLE")

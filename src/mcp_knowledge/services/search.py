@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from mcp_knowledge.domain.absence import QueryWord
 from mcp_knowledge.domain.fusion import normalized_scores
 from mcp_knowledge.domain.query import LexicalQuery, describe, parse_query
 from mcp_knowledge.domain.results import Passage
@@ -14,6 +15,7 @@ from mcp_knowledge.ports import Embedder, LexicalIndex, Store, VectorIndex
 from mcp_knowledge.services.hits import Content, VanishedError, make_hits, read_content
 from mcp_knowledge.services.metrics import observe_search
 from mcp_knowledge.services.pools import Pools, Sides, Stopwatch
+from mcp_knowledge.services.query_words import query_words
 from mcp_knowledge.settings import Settings
 
 _log = logging.getLogger(__name__)
@@ -63,6 +65,10 @@ class Search:
         with suppress(TimeoutError):
             async with asyncio.timeout(longest_s):
                 await self._quiet.wait()
+
+    async def words(self, query: str) -> tuple[QueryWord, ...]:
+        """The words of a query, each with how many chunks of the whole corpus hold it."""
+        return await query_words(self._sides.lexical, parse_query(query))
 
     async def search(self, request: SearchRequest) -> SearchResult:
         """Answer a request. Raises EMBEDDING_MISMATCH, as `answer` does."""
