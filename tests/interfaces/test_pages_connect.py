@@ -160,7 +160,7 @@ async def test_keys_are_made_with_a_scope_listed_and_revoked(settings: Settings)
         key = bearer(snippets_of(made.text)["secret"])
         assert (await running.client.get(f"{API}/api-keys", headers=key)).status_code == 200
         html = await page(visitor, "/keys")
-        assert "also make keys just now" in row_of(html, "&lt;script&gt;")
+        assert "also make keys made just now used" in row_of(html, "&lt;script&gt;")
         assert (await send(visitor, "/keys", name="x", scope="root")).status_code == 400
         (key_id,) = [item["id"] for item in (await visitor.get(f"{API}/api-keys")).json()["items"]]
         answer = await send(visitor, f"/keys/{key_id}/revoke")
