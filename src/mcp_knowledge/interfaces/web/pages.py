@@ -14,11 +14,11 @@ from mcp_knowledge.interfaces.web import (
     imports,
     jobs,
     sign_in,
+    static_files,
     system,
     themes,
 )
 from mcp_knowledge.interfaces.web.playground import page as playground
-from mcp_knowledge.interfaces.web.templating import mount_static
 
 router = APIRouter(include_in_schema=False)
 router.include_router(from_url.router)  # before /documents/{document_id}
@@ -42,4 +42,4 @@ def mount_web(app: FastAPI) -> None:
     """Add the pages and their static files to an application whose `state.services` has the use cases."""
     app.include_router(router)
 router.include_router(playground_context.router)
-    mount_static(app)
+    app.include_router(static_files.router)

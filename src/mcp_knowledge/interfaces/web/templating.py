@@ -1,19 +1,15 @@
-"""Templates to pages, and the addresses of static files."""
+"""Templates to pages."""
 
-import hashlib
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from starlette.responses import Response
-from starlette.staticfiles import StaticFiles
-from starlette.types import Scope
 
 from mcp_knowledge import __version__
 from mcp_knowledge.interfaces.web import themes, wording
+from mcp_knowledge.interfaces.web.static_files import static_url
 
 PAGES = (  # of the navigation: address and label
     ("/", "Documents"),
@@ -32,29 +28,6 @@ _SECTIONS = {  # first part of a path → its page
     "keys": "/connect",
 }
 HERE = Path(__file__).parent
-STATIC = HERE / "static"
-
-
-@cache
-def static_url(name: str) -> str:
-    """The address of a static file. It changes with the file's content, so a browser may keep what it has for ever."""
-    digest = hashlib.sha256((STATIC / name).read_bytes()).hexdigest()[:10]
-    return f"/static/{name}?v={digest}"
-
-
-class _StaticFiles(StaticFiles):
-    """Files that a versioned address may keep for a year, and that any other address asks about again."""
-
-    async def get_response(self, path: str, scope: Scope) -> Response:
-        response = await super().get_response(path, scope)
-        versioned = b"v=" in scope["query_string"]
-        response.headers["Cache-Control"] = "public, max-age=31536000, immutable" if versioned else "no-cache"
-        return response
-
-
-def mount_static(app: FastAPI) -> None:
-    """Serve the stylesheet, scripts and icon at `/static`."""
-    app.mount("/static", _StaticFiles(directory=STATIC), name="static")
 
 
 def _environment() -> Environment:
