@@ -22,6 +22,7 @@ MORE = (  # the same pages with something else on them
     "/playground?q=annual+leave",
     "/playground?q=annual+leave&mode=lexical&collapse=document",
     "/playground?q=zzzz&mode=lexical",
+    "/playground?q=annual+leave&missing=leave",
     "/documents/doc_none",
     "/nowhere",
     "/docs",

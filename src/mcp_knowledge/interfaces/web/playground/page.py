@@ -24,7 +24,8 @@ from mcp_knowledge.interfaces.web.playground.request_code import KEY_VARIABLE, r
 from mcp_knowledge.interfaces.web.playground.reading import reading_of
 from mcp_knowledge.interfaces.web.templating import render
 from mcp_knowledge.interfaces.web.playground.timing import stages
-from mcp_knowledge.interfaces.web.playground.why_not import missing_of
+from mcp_knowledge.interfaces.web.playground.why_not import missing_of, sought_of
+from mcp_knowledge.interfaces.web.templating import render
 from mcp_knowledge.services import Services
 
 MODES = {
@@ -79,6 +80,7 @@ async def playground_page(request: Request) -> HTMLResponse | RedirectResponse:
         limits=sorted({*LIMITS, services.settings.default_search_limit}),
         ready=counts.get("ready", 0),
         more_columns=compare.added_column(question.columns),
+        sought=await sought_of(services, question),
         plain_address=f"{ADDRESS}?{urlencode({'q': question.text})}",
         **found,
         **_WORDS,

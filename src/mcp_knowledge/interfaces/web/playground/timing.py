@@ -11,7 +11,7 @@ HEIGHT = 20.0
 _STAGES = {
     "embed": ("Question to numbers", "The model turns the question into 384 numbers that stand for its meaning."),
     "meaning": ("Nearest passages", "The passages whose numbers point most nearly the same way are looked up."),
-    "words": ("Word search", "The index of words is asked for passages that hold them, rare words counting more."),
+    "words": ("Looking up words", "The index of words is asked for passages that hold them, rare words counting more."),
     "fusion": ("Merging", "Both lists become one."),
     "other": ("Fetching and marking", "The passages' texts are read, and what matched in them is marked."),
 }

@@ -9,6 +9,7 @@ from mcp_knowledge.domain.absence import Absence, Outcome, QueryWord, SideStandi
 from mcp_knowledge.domain.documents import Document, StoredChunk
 from mcp_knowledge.domain.query import LexicalQuery, parse_query
 from mcp_knowledge.domain.search import SearchRequest
+from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.absence_words import Advice, advice, condition_text, sentence, values_text
 from mcp_knowledge.interfaces.web.playground.question import Question, filters_from
 from mcp_knowledge.interfaces.web.wording import counted, score
@@ -94,6 +95,19 @@ async def missing_of(services: Services, question: Question, request: SearchRequ
     found = await services.why_not.ask(request, document_id, chunk_id)
     most = services.settings.max_search_limit_api
     return Missing(text, _verdict(found, parse_query(request.query), request, question, most), [])
+
+
+async def sought_of(services: Services, question: Question) -> Document | None:
+    """The document whose passage somebody wants to ask for, where there is no question yet."""
+    if not question.missing or question.text.strip():
+        return None
+    try:
+        document_id = question.missing
+        if document_id.startswith("chk_"):
+            document_id = (await services.contents.chunk_with_neighbours(document_id))[0].document_id
+        return await services.library.get_document(document_id)
+    except KnowledgeError:
+        return None
 
 
 def _verdict(
