@@ -12,7 +12,8 @@ import tempfile
 from pathlib import Path
 
 from mcp_knowledge.app import open_services
-from mcp_knowledge.services.evaluate import ALL_RUNS, Evaluation, add_documents, evaluate, read_judged_set
+from mcp_knowledge.domain.evaluations import METRIC_NAMES
+from mcp_knowledge.services.evaluate import Evaluation, add_documents, evaluate, read_judged_set, settings_for
 from mcp_knowledge.settings import load_settings
 
 
@@ -23,7 +24,7 @@ async def run(folder: Path) -> list[Evaluation]:
         async with open_services(load_settings(data_dir=Path(temporary))) as services:
             document_ids = await add_documents(services.library, judged.documents or ())
             await services.worker.drain()
-            return await evaluate(services.search, judged, ALL_RUNS, document_ids)
+            return await evaluate(services.evaluations.measuring, judged, settings_for(None, None), document_ids)
 
 
 def main() -> None:
@@ -41,12 +42,13 @@ def main() -> None:
     for name in names:
         results = asyncio.run(run(arguments.folder / name))
         if not arguments.full:
-            print(f"| {name} | {' | '.join(f'{item.ndcg_at_10:.4f}' for item in results)} |", flush=True)
+            print(f"| {name} | {' | '.join(f'{item.metrics.ndcg_at_10:.4f}' for item in results)} |", flush=True)
             continue
         for item in results:
-            scores = (item.recall_at_5, item.recall_at_10, item.mrr_at_10, item.ndcg_at_10)
-            figures = " | ".join(f"{score:.4f}" for score in scores)
-            print(f"| {name} | {item.name} | {figures} | {item.p50_ms:.1f} | {item.p95_ms:.1f} |", flush=True)
+            metrics = item.metrics
+            figures = " | ".join(f"{metrics.value(metric):.4f}" for metric in METRIC_NAMES)
+            latencies = f"{metrics.p50_ms:.1f} | {metrics.p95_ms:.1f}"
+            print(f"| {name} | {item.settings.name} | {figures} | {latencies} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -21,8 +21,9 @@ from urllib.parse import urlsplit, urlunsplit
 import psycopg
 
 from mcp_knowledge.app import open_services
+from mcp_knowledge.domain.evaluations import DEPTH, RunSettings
 from mcp_knowledge.domain.search import SearchRequest
-from mcp_knowledge.services.evaluate import HITS, JudgedSet, add_documents, evaluate, read_judged_set
+from mcp_knowledge.services.evaluate import JudgedSet, add_documents, evaluate, read_judged_set
 from mcp_knowledge.settings import Settings, load_settings
 
 Hits = list[tuple[str, float]]  # chunk ids and scores, best first
@@ -55,10 +56,10 @@ async def answers(settings: Settings, judged: JudgedSet) -> Answers:
         await services.worker.drain()
         lexical = []
         for query in judged.queries:
-            found = await services.search.search(SearchRequest(query.text, "lexical", HITS))
+            found = await services.search.search(SearchRequest(query.query, "lexical", DEPTH))
             lexical.append([(hit.chunk_id, hit.score) for hit in found.hits])
-        (hybrid,) = await evaluate(services.search, judged, (("hybrid", "rrf"),), document_ids)
-        return Answers(lexical, hybrid.ndcg_at_10)
+        (hybrid,) = await evaluate(services.evaluations.measuring, judged, [RunSettings("hybrid", "rrf")], document_ids)
+        return Answers(lexical, hybrid.metrics.ndcg_at_10)
 
 
 def compare(folder: Path, server: str) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 from mcp_knowledge.domain.evaluations import (
     DEPTH,
     METRIC_NAMES,
+    OUTCOMES,
     Case,
     CaseComparison,
     Comparison,
@@ -18,7 +19,6 @@ from mcp_knowledge.domain.evaluations import (
 )
 from mcp_knowledge.domain.metrics import mean, ndcg, percentile, recall, reciprocal_rank
 
-_ORDER: tuple[Outcome, ...] = ("worse", "better", "only_now", "only_then", "same")
 _ALIKE = 1e-9  # sums of the same gains in the same order, read back from JSON
 
 
@@ -89,7 +89,7 @@ def compared(
             *_differences(baseline.settings.to_json(), run.settings.to_json()),
             *_differences(baseline.index_configuration, run.index_configuration),
         ),
-        cases=tuple(sorted(cases, key=lambda case: (_ORDER.index(case.outcome), _moved(case)))),
+        cases=tuple(sorted(cases, key=lambda case: (OUTCOMES.index(case.outcome), _moved(case)))),
     )
 
 

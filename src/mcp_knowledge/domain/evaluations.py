@@ -4,6 +4,7 @@ Judgements are on documents, not on chunks: a document stays the same when it is
 before and after a reindex can be compared.
 """
 
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -13,9 +14,16 @@ from mcp_knowledge.domain.search import Fusion, SearchMode
 Verdict = Literal["right", "wrong"]
 RunState = Literal["queued", "running", "completed", "failed", "interrupted"]
 Outcome = Literal["better", "worse", "same", "only_now", "only_then"]
+OUTCOMES: tuple[Outcome, ...] = ("worse", "better", "only_now", "only_then", "same")  # as they are shown
 METRIC_NAMES = ("recall@5", "recall@10", "mrr@10", "ndcg@10")  # higher is better
 
 DEPTH = 10  # documents looked at for each query
+
+
+def query_key(query: str) -> str:
+    """What two queries share that are the same but for case and white space: a set has each query once."""
+    plain = unicodedata.normalize("NFKC", " ".join(query.split())).casefold()
+    return unicodedata.normalize("NFKC", plain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,3 +328,8 @@ class Comparison:
     def count(self, outcome: Outcome) -> int:
         """How many queries came out so."""
         return sum(case.outcome == outcome for case in self.cases)
+
+    @property
+    def counts(self) -> dict[Outcome, int]:
+        """How many queries came out in each way."""
+        return {outcome: self.count(outcome) for outcome in OUTCOMES}

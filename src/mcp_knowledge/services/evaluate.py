@@ -1,26 +1,30 @@
-"""Judged queries against the real search: how good each mode and fusion ranks, and how fast."""
+"""Folders of judged queries against the real search: how good each mode and fusion ranks, and how fast."""
 
 import asyncio
 import hashlib
 import json
 import os
 import tempfile
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mcp_knowledge.domain.metrics import mean, ndcg, percentile, recall, reciprocal_rank
-from mcp_knowledge.domain.search import Fusion, SearchMode, SearchRequest
+from mcp_knowledge.domain.evaluation_scores import summary
+from mcp_knowledge.domain.evaluations import Case, Metrics, RunSettings
+from mcp_knowledge.domain.judged_queries import JudgedQuery, read_judged_queries
+from mcp_knowledge.domain.search import Fusion, SearchMode
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.services.library import Library, StoredUpload
-from mcp_knowledge.services.search import Search
+from mcp_knowledge.services.measuring import Measuring
 
-HITS = 10  # documents looked at for each query
-
-Run = tuple[SearchMode, Fusion | None]
-ALL_RUNS: tuple[Run, ...] = (("vector", None), ("lexical", None), ("hybrid", "rrf"), ("hybrid", "relative"))
+ALL_WAYS: tuple[tuple[SearchMode, Fusion | None], ...] = (
+    ("vector", None),
+    ("lexical", None),
+    ("hybrid", "rrf"),
+    ("hybrid", "relative"),
+)
+_MAX_QUERIES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +34,6 @@ class JudgedDocument:
     id: str
     title: str
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedQuery:
-    """A query and the ids of the documents that answer it; none: nothing in the set does."""
-
-    id: str
-    text: str
-    relevant: tuple[str, ...]
-    kind: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,56 +47,24 @@ class JudgedSet:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """One run over a judged set.
+    """What searching in one way came to."""
 
-    Means are over the answerable queries; `false_positive_rate` is the share of the unanswerable ones that got a hit
-    all the same (None without such queries). Latencies are of whole searches, in milliseconds.
-    """
-
-    mode: SearchMode
-    fusion: Fusion | None
-    queries: int
-    recall_at_5: float
-    recall_at_10: float
-    mrr_at_10: float
-    ndcg_at_10: float
-    no_answer_queries: int
-    false_positive_rate: float | None
-    p50_ms: float
-    p95_ms: float
-
-    @property
-    def name(self) -> str:
-        """The mode, with the fusion where there is one."""
-        return f"{self.mode} ({self.fusion})" if self.fusion else self.mode
+    settings: RunSettings
+    metrics: Metrics
 
     def to_json(self) -> dict[str, Any]:
         """For scripts."""
-        return {
-            "mode": self.mode,
-            "fusion": self.fusion,
-            "queries": self.queries,
-            "recallAt5": round(self.recall_at_5, 4),
-            "recallAt10": round(self.recall_at_10, 4),
-            "mrrAt10": round(self.mrr_at_10, 4),
-            "ndcgAt10": round(self.ndcg_at_10, 4),
-            "noAnswerQueries": self.no_answer_queries,
-            "falsePositiveRate": self.false_positive_rate,
-            "p50Ms": round(self.p50_ms, 2),
-            "p95Ms": round(self.p95_ms, 2),
-        }
+        return {"mode": self.settings.mode, "fusion": self.settings.fusion, **self.metrics.to_json()}
 
 
 def read_judged_set(folder: Path) -> JudgedSet:
-    """Read `queries.jsonl` ({id, query, relevant, kind}) and, if it is there, `docs.jsonl` ({id, title, text}).
+    """Read `queries.jsonl` (see domain/judged_queries.py) and, if it is there, `docs.jsonl` ({id, title, text}).
 
     Raises:
         KnowledgeError: INVALID_ARGUMENT, naming the file and line that cannot be read.
     """
-    queries = tuple(
-        JudgedQuery(_text(row, "id"), _text(row, "query"), _ids(row), str(row.get("kind", "")))
-        for row in _rows(folder / "queries.jsonl")
-    )
+    path = folder / "queries.jsonl"
+    queries = tuple(read_judged_queries(_lines(path), _MAX_QUERIES, path.name))
     if not queries:
         raise KnowledgeError("INVALID_ARGUMENT", "queries.jsonl has no queries.")
     documents = None
@@ -114,23 +76,28 @@ def read_judged_set(folder: Path) -> JudgedSet:
     return JudgedSet(folder.resolve().name, documents, queries)
 
 
-def runs_for(modes: Sequence[str] | None, fusions: Sequence[str] | None) -> tuple[Run, ...]:
-    """The runs of the named modes and fusions; None: all.
+def settings_for(
+    modes: Sequence[str] | None,
+    fusions: Sequence[str] | None,
+    collection_ids: Sequence[str] = (),
+    filters: Mapping[str, Any] | None = None,
+) -> list[RunSettings]:
+    """Every way to search of the named modes and fusions; None: all of them.
 
     Raises:
         KnowledgeError: SEARCH_MODE_UNSUPPORTED or INVALID_ARGUMENT for an unknown name.
     """
     for mode in modes or ():
-        if mode not in {known for known, _ in ALL_RUNS}:
+        if mode not in {known for known, _ in ALL_WAYS}:
             raise KnowledgeError("SEARCH_MODE_UNSUPPORTED")
     for fusion in fusions or ():
-        if fusion not in {known for _, known in ALL_RUNS if known}:
+        if fusion not in {known for _, known in ALL_WAYS if known}:
             raise KnowledgeError("INVALID_ARGUMENT", "The fusion must be rrf or relative.")
-    return tuple(
-        (mode, fusion)
-        for mode, fusion in ALL_RUNS
+    return [
+        RunSettings(mode, fusion, tuple(collection_ids), dict(filters or {}))
+        for mode, fusion in ALL_WAYS
         if (not modes or mode in modes) and (fusion is None or not fusions or fusion in fusions)
-    )
+    ]
 
 
 def as_markdown(document: JudgedDocument) -> bytes:
@@ -149,49 +116,30 @@ async def add_documents(library: Library, documents: Iterable[JudgedDocument]) -
 
 
 async def evaluate(
-    search: Search, judged: JudgedSet, runs: Sequence[Run] = ALL_RUNS, document_ids: Mapping[str, str] | None = None
+    measuring: Measuring,
+    judged: JudgedSet,
+    ways: Sequence[RunSettings],
+    document_ids: Mapping[str, str] | None = None,
 ) -> list[Evaluation]:
-    """Run every query once in each run, one after another.
+    """Run every query once in each way to search, one after another.
 
     Args:
         document_ids: the document id of each judged id, from `add_documents`; None: judged ids are document ids.
     """
     known = document_ids or {}
-    return [await _evaluate(search, judged.queries, known, mode, fusion) for mode, fusion in runs]
-
-
-async def _evaluate(
-    search: Search,
-    queries: Sequence[JudgedQuery],
-    document_ids: Mapping[str, str],
-    mode: SearchMode,
-    fusion: Fusion | None,
-) -> Evaluation:
-    answered: list[tuple[list[str], set[str]]] = []
-    unanswerable: list[bool] = []
-    milliseconds: list[float] = []
-    for query in queries:
-        request = SearchRequest(query.text, mode, HITS, fusion=fusion or "rrf", collapse="document")
-        start = time.perf_counter()
-        found = [hit.document_id for hit in (await search.search(request)).hits]
-        milliseconds.append((time.perf_counter() - start) * 1000)
-        if query.relevant:
-            answered.append((found, {document_ids.get(item, item) for item in query.relevant}))
-        else:
-            unanswerable.append(bool(found))
-    return Evaluation(
-        mode,
-        fusion,
-        queries=len(queries),
-        recall_at_5=mean([recall(*pair, 5) for pair in answered]),
-        recall_at_10=mean([recall(*pair, 10) for pair in answered]),
-        mrr_at_10=mean([reciprocal_rank(*pair, 10) for pair in answered]),
-        ndcg_at_10=mean([ndcg(*pair, 10) for pair in answered]),
-        no_answer_queries=len(unanswerable),
-        false_positive_rate=mean(unanswerable) if unanswerable else None,
-        p50_ms=percentile(milliseconds, 0.5),
-        p95_ms=percentile(milliseconds, 0.95),
-    )
+    cases = [
+        Case(
+            item.id,
+            item.query,
+            tuple(dict.fromkeys(known.get(name, name) for name in item.relevant)),
+            tuple(dict.fromkeys(known.get(name, name) for name in item.wrong)),
+            item.no_answer,
+            item.kind,
+        )
+        for item in judged.queries
+    ]
+    measured = [case for case in cases if case.judged]
+    return [Evaluation(way, summary([result async for result in measuring.results(measured, way)])) for way in ways]
 
 
 def _stored(folder: Path, name: str, content: bytes) -> StoredUpload:
@@ -201,17 +149,21 @@ def _stored(folder: Path, name: str, content: bytes) -> StoredUpload:
     return StoredUpload(Path(path), name, len(content), hashlib.sha256(content).hexdigest())
 
 
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
+def _lines(path: Path) -> Iterator[bytes]:
     try:
-        with path.open(encoding="utf-8") as lines:
-            for number, line in enumerate(lines, 1):
-                if line.strip():
-                    yield _row(line, f"{path.name} line {number}")
-    except (OSError, UnicodeDecodeError) as error:
-        raise KnowledgeError("INVALID_ARGUMENT", f"{path.name} is missing or is no UTF-8 text.") from error
+        with path.open("rb") as lines:
+            yield from lines
+    except OSError as error:
+        raise KnowledgeError("INVALID_ARGUMENT", f"{path.name} is missing or cannot be read.") from error
 
 
-def _row(line: str, place: str) -> dict[str, Any]:
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    for number, line in enumerate(_lines(path), 1):
+        if line.strip():
+            yield _row(line, f"{path.name} line {number}")
+
+
+def _row(line: bytes, place: str) -> dict[str, Any]:
     try:
         row = json.loads(line)
     except (ValueError, RecursionError):
@@ -226,10 +178,3 @@ def _text(row: Mapping[str, Any], name: str) -> str:
     if not isinstance(value, str) or not value.strip():
         raise KnowledgeError("INVALID_ARGUMENT", f"{row['']}: '{name}' must be a text.")
     return value
-
-
-def _ids(row: Mapping[str, Any]) -> tuple[str, ...]:
-    value = row.get("relevant")
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise KnowledgeError("INVALID_ARGUMENT", f"{row['']}: 'relevant' must be a list of document ids.")
-    return tuple(dict.fromkeys(value))

@@ -1,6 +1,6 @@
 """Evaluations: sets of judged queries, their runs, and two runs side by side."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -16,7 +16,9 @@ from mcp_knowledge.domain.evaluations import (
 )
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.ports import UNSET, EvaluationStore, Position, Store, Unset
+from mcp_knowledge.services.evaluation_files import EvaluationFiles, ImportReport
 from mcp_knowledge.services.evaluation_runs import MAX_CASES, EvaluationRuns
+from mcp_knowledge.services.measuring import Measuring
 from mcp_knowledge.services.search_request import search_request
 from mcp_knowledge.settings import Settings
 
@@ -32,8 +34,12 @@ class Evaluations:
         runs: works in the background of this process, if it answers requests.
     """
 
-    def __init__(self, store: EvaluationStore, documents: Store, runs: EvaluationRuns, settings: Settings) -> None:
+    def __init__(
+        self, store: EvaluationStore, documents: Store, runs: EvaluationRuns, measuring: Measuring, settings: Settings
+    ) -> None:
         self._store, self._documents, self._runs, self._settings = store, documents, runs, settings
+        self._files = EvaluationFiles(store, documents)
+        self.measuring = measuring
 
     # Sets
     async def sets(self, limit: int, after: Position | None = None) -> tuple[list[EvaluationSet], Position | None]:
@@ -125,6 +131,28 @@ class Evaluations:
     async def delete_case(self, set_id: str, case_id: str) -> None:
         """Raises EVALUATION_NOT_FOUND, CASE_NOT_FOUND."""
         await self._store.delete_case(set_id, case_id)
+
+    async def import_jsonl(self, set_id: str, pieces: AsyncIterable[bytes]) -> ImportReport:
+        """Write every line of a file into a set, or nothing; `EvaluationFiles` says more.
+
+        Raises:
+            KnowledgeError: INVALID_ARGUMENT naming the line at fault, PAYLOAD_TOO_LARGE, EVALUATION_NOT_FOUND,
+                EVALUATION_FULL, CASE_EXISTS.
+        """
+        await self.get_set(set_id)
+        return await self._files.import_jsonl(set_id, pieces)
+
+    async def export_jsonl(self, set_id: str, by_name: bool = False) -> AsyncIterator[bytes]:
+        """The queries of a set as lines of JSON; `by_name` calls documents by path or file name where it can.
+
+        Raises EVALUATION_NOT_FOUND.
+        """
+        await self.get_set(set_id)
+        return self._files.export_jsonl(set_id, by_name)
+
+    async def documents_named(self, names: Iterable[str]) -> dict[str, str]:
+        """Ids of documents by id, path, file name or title, where exactly one document has it."""
+        return await self._store.documents_named(names)
 
     # Runs
     async def start_runs(self, set_id: str, settings: Sequence[RunSettings], name: str | None = None) -> list[Run]:

@@ -3,12 +3,13 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from mcp_knowledge.adapters.rows.dialect import Connection, Row
 from mcp_knowledge.adapters.rows.evaluation_sets import locked_set, touch
-from mcp_knowledge.adapters.rows.sql import GONE, first_row, fold_key, to_json
+from mcp_knowledge.adapters.rows.sql import GONE, first_row, to_json
 from mcp_knowledge.domain.documents import new_id, now_ms
-from mcp_knowledge.domain.evaluations import Case
+from mcp_knowledge.domain.evaluations import Case, query_key
 from mcp_knowledge.errors import KnowledgeError
 
 _COLUMNS = "c.id, c.query, c.relevant, c.wrong, c.no_answer, c.kind, c.unresolved, c.created_at_ms, c.updated_at_ms"
@@ -18,7 +19,7 @@ _NAME_COLUMNS = ("id", "source_path", "original_filename", "title")  # the first
 
 def query_digest(query: str) -> bytes:
     """What two queries share that are the same but for case and white space."""
-    return hashlib.blake2b(fold_key(" ".join(query.split())).encode("utf-8", "replace"), digest_size=16).digest()
+    return hashlib.blake2b(query_key(query).encode("utf-8", "replace"), digest_size=16).digest()
 
 
 def list_cases(connection: Connection, set_id: str, limit: int, after_no: int) -> tuple[list[Case], int | None]:
@@ -58,8 +59,12 @@ def revise_case(
     changed = change(found or Case(new_id("cas"), query))
     touch(connection, set_no)
     if changed.judged or changed.wrong:
-        _write(connection, set_no, changed, is_new=found is None)
-        _check_size(connection, set_no, max_cases)
+        if found is None:
+            row = first_row(connection, "SELECT count(*) FROM evaluation_cases WHERE set_no = ?", (set_no,))
+            _check_size(row[0] + 1 if row else 1, max_cases)
+            _insert(connection, set_no, [changed])
+        else:
+            _update(connection, set_no, [(found.id, changed)])
         return find_case(connection, set_id, query)
     connection.execute("DELETE FROM evaluation_cases WHERE set_no = ? AND id = ?", (set_no, changed.id))
     return None
@@ -68,19 +73,26 @@ def revise_case(
 def put_cases(connection: Connection, set_id: str, cases: Sequence[Case], max_cases: int) -> tuple[int, int]:
     """Raises EVALUATION_NOT_FOUND, EVALUATION_FULL, CASE_EXISTS."""
     set_no = locked_set(connection, set_id)
-    new = 0
+    rows = connection.execute("SELECT query_digest, id FROM evaluation_cases WHERE set_no = ?", (set_no,))
+    ids = {bytes(digest): case_id for digest, case_id in rows}
+    digests = {case_id: digest for digest, case_id in ids.items()}
+    written: list[tuple[str | None, Case]] = []
     for case in cases:
-        same_id, same_query = get_case(connection, set_id, case.id), find_case(connection, set_id, case.query)
-        if same_id is not None and same_query is not None and same_id.id != same_query.id:
-            raise KnowledgeError("CASE_EXISTS")
-        if same_id is None and same_query is not None:
-            statement = "UPDATE evaluation_cases SET id = ? WHERE set_no = ? AND id = ?"
-            connection.execute(statement, (case.id, set_no, same_query.id))
-        is_new = same_id is None and same_query is None
-        _write(connection, set_no, case, is_new)
-        new += is_new
-    _check_size(connection, set_no, max_cases)
+        digest = query_digest(case.query)
+        same_query = ids.get(digest)
+        known = case.id if case.id in digests else same_query
+        if same_query is not None and known != same_query:
+            raise KnowledgeError("CASE_EXISTS", f"The query of the case '{case.id}' is that of another case already.")
+        named = replace(case, id=case.id or same_query or new_id("cas"))
+        if known is not None:
+            del ids[digests.pop(known)]
+        ids[digest], digests[named.id] = named.id, digest
+        written.append((known, named))
+    _check_size(len(ids), max_cases)
+    _update(connection, set_no, [(known, case) for known, case in written if known is not None])
+    _insert(connection, set_no, [case for known, case in written if known is None])
     touch(connection, set_no)
+    new = sum(known is None for known, _ in written)
     return new, len(cases) - new
 
 
@@ -112,9 +124,32 @@ def documents_named(connection: Connection, names: Iterable[str]) -> dict[str, s
     return found
 
 
-def _write(connection: Connection, set_no: int, case: Case, is_new: bool) -> None:
+def _insert(connection: Connection, set_no: int, cases: Iterable[Case]) -> None:
     now = now_ms()
-    values = (
+    connection.executemany(
+        """INSERT INTO evaluation_cases (query, query_digest, relevant, wrong, unresolved, no_answer, kind,
+                                         updated_at_ms, created_at_ms, id, set_no)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+        [(*_values(case, now), now, case.id, set_no) for case in cases],
+    )
+
+
+def _update(connection: Connection, set_no: int, cases: Sequence[tuple[str, Case]]) -> None:
+    """Write over cases by the ids that they had. Two may swap their queries: these are out of the way first."""
+    connection.executemany(
+        "UPDATE evaluation_cases SET query_digest = ? WHERE id = ? AND set_no = ?",
+        [(known.encode(), known, set_no) for known, _ in cases],
+    )
+    connection.executemany(
+        """UPDATE evaluation_cases SET query = ?, query_digest = ?, relevant = ?, wrong = ?, unresolved = ?,
+                                       no_answer = ?, kind = ?, updated_at_ms = ?, id = ?
+           WHERE id = ? AND set_no = ?""",
+        [(*_values(case, now_ms()), case.id, known, set_no) for known, case in cases],
+    )
+
+
+def _values(case: Case, now: int) -> tuple[object, ...]:
+    return (
         case.query,
         query_digest(case.query),
         to_json(case.relevant),
@@ -124,25 +159,10 @@ def _write(connection: Connection, set_no: int, case: Case, is_new: bool) -> Non
         case.kind,
         now,
     )
-    if is_new:
-        connection.execute(
-            """INSERT INTO evaluation_cases (query, query_digest, relevant, wrong, unresolved, no_answer, kind,
-                                             updated_at_ms, created_at_ms, id, set_no)
-               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-            (*values, now, case.id, set_no),
-        )
-    else:
-        connection.execute(
-            """UPDATE evaluation_cases SET query = ?, query_digest = ?, relevant = ?, wrong = ?, unresolved = ?,
-                                           no_answer = ?, kind = ?, updated_at_ms = ?
-               WHERE id = ? AND set_no = ?""",
-            (*values, case.id, set_no),
-        )
 
 
-def _check_size(connection: Connection, set_no: int, max_cases: int) -> None:
-    row = first_row(connection, "SELECT count(*) FROM evaluation_cases WHERE set_no = ?", (set_no,))
-    if row is not None and row[0] > max_cases:
+def _check_size(count: int, max_cases: int) -> None:
+    if count > max_cases:
         raise KnowledgeError("EVALUATION_FULL", f"A set can hold {max_cases:,} queries. Split it into several sets.")
 
 

@@ -21,7 +21,8 @@ from mcp_knowledge.errors import StartupError
 Beginning = Literal["new", "resumed", "restarted"]
 Advance = Callable[[int], None]  # is told how many further rows are done
 TEXTS = "full text"
-_OWN = ("documents", "collections", "archives", "folder_files", "jobs", "api_keys")  # what a new database has none of
+# What a new database has none of.
+_OWN = ("documents", "collections", "archives", "folder_files", "jobs", "api_keys", "evaluation_sets")
 
 
 @dataclass(frozen=True, slots=True)

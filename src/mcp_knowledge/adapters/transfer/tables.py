@@ -41,6 +41,10 @@ TABLES = (
     Table("folder_files", "path"),
     Table("early_vectors", "document_no"),
     Table("api_keys", "key_no", numbered=True),
+    Table("evaluation_sets", "set_no", numbered=True),
+    Table("evaluation_cases", "case_no", numbered=True),
+    Table("evaluation_runs", "run_no", numbered=True),
+    Table("evaluation_results", "run_no", page_rows=200),
 )
 # Chunks by document, for what is made of them anew.
 CHUNKS_OF_DOCUMENTS = Table("chunks", "document_no")

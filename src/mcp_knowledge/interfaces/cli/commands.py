@@ -2,17 +2,17 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.markup import escape
 
 from mcp_knowledge import __version__
 from mcp_knowledge.domain.documents import JOB_STATUSES, Job, JobStatus
-from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces import wire
 from mcp_knowledge.interfaces.cli import output
-from mcp_knowledge.interfaces.cli.context import AsJson, settings_of, with_services
+from mcp_knowledge.interfaces.cli.context import AsJson, json_object, settings_of, with_services
+from mcp_knowledge.interfaces.cli.eval_command import evaluate
 from mcp_knowledge.interfaces.cli.keys import keys
 from mcp_knowledge.interfaces.cli.migrate_to import migrate_to
 from mcp_knowledge.interfaces.search_wire import search_result
@@ -118,7 +118,7 @@ def ingest(
     from mcp_knowledge.interfaces.cli.ingest import ingest_sources
 
     settings = settings_of(context)
-    values = _json_object("--metadata", metadata) if metadata is not None else None
+    values = json_object("--metadata", metadata)
     report = with_services(
         settings, lambda services: ingest_sources(services, sources, collection, values, wait=wait, quiet=as_json)
     )
@@ -198,7 +198,7 @@ def search(
         limit=limit,
         collection_ids=collection,
         document_ids=document,
-        filters=_json_object("--filter", filters) if filters is not None else None,
+        filters=json_object("--filter", filters),
         fusion=fusion,
         expand={"type": expand, "before": before, "after": after},
         collapse=collapse,
@@ -298,6 +298,7 @@ def reindex(
 
 
 cli.command(name="migrate-to")(migrate_to)
+cli.command(name="eval")(evaluate)
 cli.add_typer(keys)
 
 
@@ -322,41 +323,6 @@ def config(context: typer.Context, as_json: AsJson = False) -> None:
         print(f"{name.upper()}={str(shown).lower() if isinstance(shown, bool) else shown}")
 
 
-@cli.command(name="eval")
-def evaluate(
-    context: typer.Context,
-    folder: Annotated[
-        Path,
-        typer.Argument(
-            help="Folder with queries.jsonl, and docs.jsonl unless your own documents are judged.",
-            exists=True,
-            file_okay=False,
-        ),
-    ],
-    mode: Annotated[
-        list[str] | None, typer.Option(help="hybrid, vector or lexical; may be repeated. [default: all]")
-    ] = None,
-    fusion: Annotated[list[str] | None, typer.Option(help="rrf or relative; may be repeated. [default: both]")] = None,
-    fail_under: Annotated[
-        float | None, typer.Option(help="Exit with 1 when nDCG@10 of any run is lower.", min=0.0, max=1.0)
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Measure retrieval on judged queries: recall, MRR, nDCG and latency for each mode.
-
-    docs.jsonl has {id, title, text} a line, queries.jsonl {id, query, relevant: [document ids], kind}.
-    With docs.jsonl the documents go into a temporary knowledge base; without, the queries are run on yours.
-    """
-    from mcp_knowledge.interfaces.cli.evaluate import run_evaluation
-
-    rows = run_evaluation(settings_of(context), folder, mode, fusion)
-    if as_json:
-        output.print_json([row.to_json() for row in rows])
-    else:
-        output.print_evaluation(rows)
-    raise typer.Exit(1 if fail_under is not None and any(row.ndcg_at_10 < fail_under for row in rows) else 0)
-
-
 @cli.command()
 def doctor(context: typer.Context, as_json: AsJson = False) -> None:
     """Check disk, port, database, model, parsers and index; faults name the next step. Exit code 1 when one fails."""
@@ -375,13 +341,3 @@ def _where(settings: Settings) -> str:
     if settings.database_driver == "postgres":
         return without_password(settings.database_url)
     return str(settings.data_dir.resolve())
-
-
-def _json_object(option: str, text: str) -> dict[str, Any]:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        value = None
-    if not isinstance(value, dict):
-        raise KnowledgeError("INVALID_ARGUMENT", f"{option} must be a JSON object, such as '{{\"year\": 2024}}'.")
-    return value

@@ -1,11 +1,13 @@
 """What the commands share: settings with the options on top, and the services opened for one command."""
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, TypeVar
 
 import typer
 
+from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.services import Services
 from mcp_knowledge.settings import Settings, load_settings
 
@@ -30,3 +32,16 @@ def with_services(settings: Settings, use: Callable[[Services], Awaitable[T]]) -
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(run())
+
+
+def json_object(option: str, text: str | None) -> dict[str, Any] | None:
+    """An option's JSON; None when it was not given. Raises INVALID_ARGUMENT."""
+    if text is None:
+        return None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise KnowledgeError("INVALID_ARGUMENT", f"{option} must be a JSON object, such as '{{\"year\": 2024}}'.")
+    return value

@@ -14,7 +14,6 @@ from mcp_knowledge.domain.documents import Document, Job
 from mcp_knowledge.domain.search import Hit, SearchResult
 from mcp_knowledge.interfaces.cli.doctor import Check
 from mcp_knowledge.interfaces.wire import timestamp
-from mcp_knowledge.services.evaluate import Evaluation
 from mcp_knowledge.settings import MIB
 
 _FILE_WIDTH = 200  # in a file or a pipe nothing is wrapped for a screen
@@ -149,20 +148,3 @@ def print_status(report: dict[str, Any]) -> None:
     }
     for name, value in rows.items():
         out.print(f"[bold]{name:<10}[/bold] {escape(value)}")
-
-
-def print_evaluation(rows: list[Evaluation]) -> None:
-    """One line a run."""
-    table = Table("run", "recall@5", "@10", "MRR@10", "nDCG@10", "p50 ms", "p95 ms", box=box.SIMPLE_HEAD)
-    for row in rows:
-        quality = (row.recall_at_5, row.recall_at_10, row.mrr_at_10, row.ndcg_at_10)
-        latencies = (f"{row.p50_ms:.1f}", f"{row.p95_ms:.1f}")
-        table.add_row(row.name, *(f"{value:.3f}" for value in quality), *latencies)
-    out.print(table)
-    if rows:
-        out.print(f"{rows[0].queries} queries. Recall, MRR and nDCG are means over those that have an answer.")
-    for row in rows:
-        if row.false_positive_rate is not None:
-            out.print(
-                f"{row.name}: {row.false_positive_rate:.0%} of {row.no_answer_queries} queries without answer got hits."
-            )

@@ -112,6 +112,8 @@ def _operation(item: Operation, definitions: dict[str, Json]) -> Json:
     if model is not None:
         media_type = "application/json" if item.body else "multipart/form-data"
         data["requestBody"] = {"required": True, "content": {media_type: {"schema": _reference(model)}}}
+    elif item.text is not None:
+        data["requestBody"] = {"required": True, "content": {item.text: {"schema": {"type": "string"}}}}
     return data
 
 

@@ -33,7 +33,7 @@ class Operation:
 
     Args:
         query: the parameters of the query string.
-        body: the JSON body; `form` is the multipart body, for uploads.
+        body: the JSON body; `form` is the multipart body, for uploads; `text` the media type of any other one.
         errors: the codes it answers with, beside those that any route may give.
     """
 
@@ -47,6 +47,7 @@ class Operation:
     query: type[BaseModel] | None = None
     body: type[BaseModel] | None = None
     form: type[BaseModel] | None = None
+    text: str | None = None
     description: str = ""
 
 
@@ -73,6 +74,7 @@ class Operations:
         query: type[BaseModel] | None = None,
         body: type[BaseModel] | None = None,
         form: type[BaseModel] | None = None,
+        text: str | None = None,
         description: str = "",
     ) -> Callable[[AnyHandler], AnyHandler]:
         """Register the decorated handler for a method and path."""
@@ -90,6 +92,7 @@ class Operations:
                     query=query,
                     body=body,
                     form=form,
+                    text=text,
                     description=description,
                 )
             )

@@ -93,7 +93,7 @@ def _with_default(description: str, schema: Json) -> str:
 def _body(operation: Json) -> Json | None:
     content = operation.get("requestBody", {}).get("content", {})
     for media_type, item in content.items():
-        return {"media_type": media_type, "schema": item["schema"]["$ref"].rpartition("/")[2]}
+        return {"media_type": media_type, "schema": item["schema"].get("$ref", "").rpartition("/")[2] or None}
     return None
 
 
