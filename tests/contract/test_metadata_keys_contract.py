@@ -30,9 +30,11 @@ async def test_keys_come_with_the_documents_that_have_them_and_the_kinds_of_thei
         ("year", 1),
     ]
     assert await metadata.keys("col_none", 10) == []
-    assert (await metadata.key_names(3)) == ["author", "author.name", "document"]
+    assert await metadata.key_names(4) == ["author.name", "document.pages"]  # beside what only holds others
     assert await metadata.kinds(("tags", "author", "no such")) == {"tags": ("number", "string")}
     assert await metadata.kinds(()) == {}
+    many = tuple(f"key{number}" for number in range(450))
+    assert await metadata.kinds((*many, "year", "year")) == {"year": ("boolean", "number", "string")}
 
 
 async def test_values_keep_their_types_and_find_what_they_were_made_of(backend: Backend) -> None:

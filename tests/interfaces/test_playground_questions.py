@@ -17,7 +17,7 @@ from starlette.requests import Request
 
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.web.playground.question import question_of
-from mcp_knowledge.settings import Settings
+from mcp_knowledge.settings import load_settings
 
 LEAVE = b"# Leave policy\n\n## Carrying over\n\nFive unused days of annual leave may be carried over.\n"
 TRAVEL = b"# Travel\n\n## Leave by train\n\nTrains are booked in second class. Ask before annual trips.\n"
@@ -252,7 +252,7 @@ async def test_any_address_gives_a_page(client: httpx2.AsyncClient, pairs: list[
 
 @given(st.lists(st.tuples(NAMES, VALUES), max_size=14))
 def test_an_address_says_the_same_question_again(pairs: list[tuple[str, str]]) -> None:
-    settings = Settings()
+    settings = load_settings()
 
     def read(query: str) -> Request:
         return Request({"type": "http", "query_string": query.encode(), "headers": [], "path": "/playground"})

@@ -28,7 +28,12 @@ class MetadataStore(Protocol):
     """Reads what filters can name."""
 
     async def key_names(self, limit: int) -> list[str]:
-        """The first keys by name, of any documents; takes no longer where there are many documents."""
+        """The keys with scalar values among the first ones by name, of any documents; takes no longer where there are
+        many documents.
+
+        Args:
+            limit: keys to look at, those that only hold others included.
+        """
         ...
 
     async def kinds(self, keys: tuple[str, ...]) -> dict[str, tuple[ValueKind, ...]]:
@@ -36,7 +41,7 @@ class MetadataStore(Protocol):
         ...
 
     async def keys(self, collection_id: str | None, limit: int) -> list[MetadataKey]:
-        """The keys with scalar values, those of most documents first; takes about 0.6 µs a value."""
+        """The keys with scalar values, those of most documents first; takes about 1 µs a value."""
         ...
 
     async def values(self, key: str, search: str, collection_id: str | None, limit: int) -> list[KnownValue]:

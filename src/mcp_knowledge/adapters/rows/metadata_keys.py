@@ -13,14 +13,19 @@ _SEARCHABLE = """m.document_no NOT IN (SELECT d.document_no FROM documents d WHE
 _IN_COLLECTION = """m.document_no IN (SELECT d.document_no FROM documents d WHERE d.searchable = 1
                     AND d.collection_no = (SELECT collection_no FROM collections WHERE id = ?))"""
 # From each path straight to the next one in the index, however many rows it has.
-_NAMES = """
-    WITH RECURSIVE paths (path) AS (
-        SELECT min(path) FROM metadata_values
+_NAMES = f"""
+    WITH RECURSIVE paths (path, place) AS (
+        SELECT min(path), 1 FROM metadata_values
         UNION ALL
-        SELECT (SELECT min(m.path) FROM metadata_values m WHERE m.path > paths.path) FROM paths
-        WHERE paths.path IS NOT NULL
+        SELECT (SELECT min(m.path) FROM metadata_values m WHERE m.path > paths.path), paths.place + 1 FROM paths
+        WHERE paths.path IS NOT NULL AND paths.place < ?
     )
-    SELECT path FROM paths WHERE path IS NOT NULL LIMIT ?"""
+    SELECT path FROM paths
+    WHERE EXISTS (SELECT 1 FROM metadata_values m WHERE m.path = paths.path AND m.kind IN {_SCALARS})
+    ORDER BY path"""
+_HAS_KIND = "EXISTS (SELECT 1 FROM metadata_values m WHERE m.path = p.path AND m.kind = '{kind}')"
+_KINDS: tuple[ValueKind, ...] = ("boolean", "null", "number", "string")
+_PATHS_AT_ONCE = 200
 
 
 class SqlMetadataStore:
@@ -47,16 +52,15 @@ class SqlMetadataStore:
 
 
 def _kinds(connection: Connection, keys: tuple[str, ...]) -> dict[str, tuple[ValueKind, ...]]:
-    """One look into the index for each kind of each key."""
-    among = connection.dialect.among("p.path")
-    sql = f"""
-        SELECT p.path, k.kind FROM (SELECT DISTINCT m.path FROM metadata_values m WHERE {among.replace("p.", "m.")}) p
-        JOIN (SELECT 'boolean' AS kind UNION ALL SELECT 'null' UNION ALL SELECT 'number' UNION ALL SELECT 'string') k
-        ON EXISTS (SELECT 1 FROM metadata_values m WHERE m.path = p.path AND m.kind = k.kind)
-        ORDER BY p.path, k.kind"""
+    """One look into the index for each kind of each key, however many rows it has."""
+    columns = ", ".join(_HAS_KIND.format(kind=kind) for kind in _KINDS)
     found: dict[str, tuple[ValueKind, ...]] = {}
-    for path, kind in connection.execute(sql, (connection.dialect.listed(keys),)):
-        found[path] = (*found.get(path, ()), kind)
+    for start in range(0, len(keys), _PATHS_AT_ONCE):
+        some = keys[start : start + _PATHS_AT_ONCE]
+        paths = " UNION ALL ".join(["SELECT CAST(? AS text) AS path"] * len(some))
+        for path, *has in connection.execute(f"SELECT p.path, {columns} FROM ({paths}) p", some):
+            if any(has):
+                found[path] = tuple(kind for kind, there in zip(_KINDS, has, strict=True) if there)
     return found
 
 

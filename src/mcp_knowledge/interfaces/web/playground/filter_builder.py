@@ -23,7 +23,7 @@ OPERATORS = {
     "missing": "is missing",
 }
 KINDS = {
-    "": "as in the documents",
+    "": "as found",
     "string": "text",
     "number": "number",
     "boolean": "true or false",

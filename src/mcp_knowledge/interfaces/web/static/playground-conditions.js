@@ -78,5 +78,7 @@ builder.addEventListener("click", (event) => {
   refresh(button);
 });
 
-// Numbers of documents are asked for when somebody looks.
-document.getElementById("fold-conditions").addEventListener("toggle", (event) => event.target.open && refresh(), { once: true });
+// Numbers of documents take a while in a large corpus: they are asked for once somebody looks.
+const fold = document.getElementById("fold-conditions");
+if (fold.open) refresh();
+else fold.addEventListener("toggle", () => refresh(), { once: true });
