@@ -88,6 +88,10 @@ class Pages:
         self._keep(view.tag, image)
         return image
 
+    async def count(self, document_id: str) -> int:
+        """How many pages the original has. Raises what `view` and `draw` raise."""
+        return (await self.draw(await self.view(document_id, 1, MIN_WIDTH))).pages
+
     def _keep(self, tag: str, image: PageImage) -> None:
         if tag in self._cache or len(image.data) > self._room + sum(len(item.data) for item in self._cache.values()):
             return

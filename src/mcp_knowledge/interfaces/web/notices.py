@@ -5,17 +5,23 @@ from dataclasses import dataclass
 
 from fastapi import Request
 
+from mcp_knowledge.domain.documents import now_ms
 from mcp_knowledge.errors import ERROR_CODES
 from mcp_knowledge.interfaces.web.wording import NEXT_STEPS
 
 _SENTENCES = {
     "added": "The file was added. It can be searched as soon as it is ready.",
     "known": "You have this file already, so nothing was stored twice.",
-    "deleted": "The document was deleted.",
     "collection-made": "The collection is there. Put documents into it when you add them, or move some from the list.",
     "collection-changed": "The collection was changed.",
     "collection-deleted": "The collection was deleted.",
     "collection-emptied": "The documents were moved and the collection was deleted.",
+    "set-deleted": "The set was deleted, with its questions and runs.",
+    "run-deleted": "The run was deleted.",
+    "question-deleted": "The question was deleted.",
+    "newer": "The new version is here. It takes over as soon as it is ready.",
+    "saved": "Saved. Searches and filters see it at once.",
+    "newer": "The new version was taken in. Searches keep the present one until it is ready.",
     "again": "The file is being read again. Searches keep the present passages until that is done.",
 }
 _FAILURES = {
@@ -28,26 +34,40 @@ _DOCUMENT_ID = re.compile(r"doc_[0-9a-z]{1,64}")
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """One message; `bad` ones tell of a failure, `link` leads to the document it speaks of."""
+    """One message; `bad` ones tell of a failure, `link` leads to the document it speaks of.
+
+    Args:
+        undo_until_ms: of a deletion that can be undone: up to when, in Unix milliseconds.
+    """
 
     text: str
     bad: bool = False
     link: str | None = None
+    undo_until_ms: int | None = None
+
+    @property
+    def undo_left_ms(self) -> int:
+        """For how much longer the deletion can be undone."""
+        return max(0, (self.undo_until_ms or 0) - now_ms())
 
 
-def added(document_id: str) -> str:
-    """The list's address after a file was added."""
-    return f"/?notice=added&about={document_id}"
+def added(document_id: str, address: str = "/") -> str:
+    """A list's address after a file was added."""
+    return _joined(address, f"notice=added&about={document_id}")
 
 
-def known(document_id: str) -> str:
-    """The list's address after a file was sent that is there already."""
-    return f"/?notice=known&about={document_id}"
+def known(document_id: str, address: str = "/") -> str:
+    """A list's address after a file was sent that is there already."""
+    return _joined(address, f"notice=known&about={document_id}")
 
 
-def refused(code: str) -> str:
-    """The list's address after a file was refused with this error code."""
-    return f"/?notice=refused&code={code}"
+def refused(code: str, address: str = "/") -> str:
+    """A list's address after a file was refused with this error code."""
+    return _joined(address, f"notice=refused&code={code}")
+
+
+def _joined(address: str, query: str) -> str:
+    return f"{address}{'&' if '?' in address else '?'}{query}"
 
 
 def read(request: Request) -> Notice | None:
@@ -60,8 +80,12 @@ def read(request: Request) -> Notice | None:
         return Notice(_FAILURES[name], bad=True)
     code = request.query_params.get("code", "")
     if name == "refused" and code in ERROR_CODES:
-        # The sentence for an invalid upload speaks to programs; what to do says it all to a person.
-        reason = "" if code == "INVALID_UPLOAD" else f"{ERROR_CODES[code].message} "
-        text = f"The file was not added. {reason}{NEXT_STEPS.get(code, '')}"
-        return Notice(text.strip(), bad=True)
+        return Notice(refusal(code), bad=True)
     return None
+
+
+def refusal(code: str) -> str:
+    """Why a file was not added, and what to do about it."""
+    # The sentence for an invalid upload speaks to programs; what to do says it all to a person.
+    reason = "" if code == "INVALID_UPLOAD" else f"{ERROR_CODES[code].message} "
+    return f"The file was not added. {reason}{NEXT_STEPS.get(code, '')}".strip()

@@ -22,6 +22,7 @@ PAGES = (  # of the navigation: address and label
 )
 _SECTIONS = {  # first part of a path → its page
     "documents": "/",
+    "similar": "/",
     "imports": "/",
     "folder": "/",
     "samples": "/",

@@ -8,6 +8,7 @@ from typing import Any
 
 from mcp_knowledge.domain.blocks import SourceLocation
 from mcp_knowledge.domain.documents import Document, Progress, Stage, now_ms
+from mcp_knowledge.errors import ERROR_CODES
 from mcp_knowledge.interfaces import wire
 
 STAGES: dict[Stage, str] = {
@@ -62,6 +63,12 @@ class Failure:
     code: str
     reason: str
     next_step: str
+
+    @property
+    def try_again(self) -> bool:
+        """Whether reading the same file again may go better."""
+        known = ERROR_CODES.get(self.code)
+        return self.code == "DOCUMENT_RESOURCE_LIMIT" or (known is not None and known.retried)
 
 
 def size(count: int) -> str:
@@ -172,6 +179,8 @@ def flat(metadata: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]
             yield from flat(value, f"{prefix}{key}.")
         elif isinstance(value, str):
             yield prefix + key, value
+        elif isinstance(value, bool):
+            yield prefix + key, "yes" if value else "no"
         elif isinstance(value, list) and all(isinstance(item, str) for item in value):
             yield prefix + key, ", ".join(value)
         else:

@@ -2,7 +2,8 @@
 
 from fastapi import APIRouter
 
-from mcp_knowledge.interfaces.web.document import page
+from mcp_knowledge.interfaces.web.document import edit, page
 
 router = APIRouter(include_in_schema=False)
 router.include_router(page.router)
+router.include_router(edit.router)

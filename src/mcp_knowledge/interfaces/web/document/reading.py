@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from mcp_knowledge.domain.blocks import (
     Heading,
@@ -185,7 +186,7 @@ def _segments(piece: Piece, words: PassageWords | None) -> tuple[Segment, ...]:
     edges = [piece.start, piece.end]
     if span:
         edges[1:1] = [max(piece.start, min(at, piece.end)) for at in span]
-    parts = [Segment(text[a:b], index == 1) for index, (a, b) in enumerate(zip(edges, edges[1:], strict=False))]
+    parts = [Segment(text[a:b], index == 1) for index, (a, b) in enumerate(pairwise(edges))]
     return tuple(part for part in parts if part.text)
 
 
