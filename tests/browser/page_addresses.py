@@ -5,18 +5,16 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from front_door import wait_until
 from visitors import RunningService
 from zip_files import zip_of
 
 from mcp_knowledge.interfaces.web.pages import router
 
 API = "/api/v1"
-PARTS = {
-    "/evaluate/judging",
-    "/playground/conditions",
-    "/playground/documents",
-}  # pieces of pages, which scripts ask for
-KNOWN = {"document_id", "collection_id", "archive_id"}  # what `things` makes
+# Pieces of pages, which scripts ask for.
+PARTS = {"/evaluate/judging", "/playground/conditions", "/playground/context", "/playground/documents"}
+KNOWN = {"document_id", "collection_id", "archive_id", "set_id", "run_id"}  # what `things` makes
 _PLACE = re.compile(r"\{(\w+)\}")
 
 
@@ -56,7 +54,21 @@ def things(server: RunningService, name: str, file_name: str, text: str, metadat
         "document_id": document["id"],
         "collection_id": collection["id"],
         "archive_id": answer.json()["archiveId"],
+        **_measured(server, name, document["id"]),
     }
+
+
+def _measured(server: RunningService, name: str, document_id: str) -> dict[str, str]:
+    """A set with a question, and a run over it."""
+    path = f"evaluations/{_made(server, 'evaluations', {'name': name})['id']}"
+    judgement = {"query": f"otters {name}", "documentId": document_id, "verdict": "right"}
+    assert server.request("POST", f"{API}/{path}/judgements", json=judgement).status_code == 200
+    answer = server.request("POST", f"{API}/{path}/runs", json={"settings": [{"mode": "hybrid"}]})
+    assert answer.status_code == 202, answer.text
+    run = answer.json()["items"][0]
+    running = f"{API}/{path}/runs/{run['id']}"
+    wait_until(lambda: server.request("GET", running).json()["state"] == "completed", what="the run to end")
+    return {"set_id": run["setId"], "run_id": run["id"]}
 
 
 def _made(server: RunningService, what: str, body: dict[str, Any]) -> dict[str, Any]:
