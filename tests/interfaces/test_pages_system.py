@@ -116,6 +116,8 @@ async def test_everything_is_removed_only_after_the_word_was_typed(client: httpx
         (replace(MADE, parser_name="text"), "the reader “pdf” is no longer used"),
         (replace(MADE, chunker_version="1-90"), "passages are cut differently now"),
         (replace(MADE, embedding_model="model-b"), "meaning was learned by another model (model-a)"),
+        (replace(MADE, embedding_version="2"), "another version of the model"),
+        (replace(MADE, embedding_dimensions=768), "another version of the model"),
         (replace(MADE, parser_version="2", chunker_version="2"), "newer now (1 → 2); passages are cut"),
     ],
 )

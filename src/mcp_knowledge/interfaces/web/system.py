@@ -116,9 +116,12 @@ def reason(made: IndexVersions, current: list[IndexVersions]) -> str:
     any_now = current[0]
     if (any_now.chunker_name, any_now.chunker_version) != (made.chunker_name, made.chunker_version):
         parts.append("passages are cut differently now (their sizes or the rules have changed)")
-    models = [(item.embedding_model, item.embedding_dimensions, item.embedding_version) for item in (any_now, made)]
-    if models[0] != models[1]:
+    if any_now.embedding_model != made.embedding_model:
         parts.append(f"meaning was learned by another model ({made.embedding_model}), so only their words are found")
+    elif (
+        any_now.embedding_version != made.embedding_version or any_now.embedding_dimensions != made.embedding_dimensions
+    ):
+        parts.append("meaning was learned by another version of the model, so only their words are found")
     return "; ".join(parts)
 
 
