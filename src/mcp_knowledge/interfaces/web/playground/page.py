@@ -10,6 +10,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.web.context import services_of
 from mcp_knowledge.interfaces.web.fields import go
+from mcp_knowledge.interfaces.web.judging import judging_of
 from mcp_knowledge.interfaces.web.playground import compare, explain
 from mcp_knowledge.interfaces.web.playground.conditions import (
     FORM_FIELDS,
@@ -20,13 +21,13 @@ from mcp_knowledge.interfaces.web.playground.conditions import (
 from mcp_knowledge.interfaces.web.playground.filter_builder import KINDS, OPERATORS
 from mcp_knowledge.interfaces.web.playground.pickers import chips_of, pickers_of
 from mcp_knowledge.interfaces.web.playground.question import ADDRESS, Question, question_of
-from mcp_knowledge.interfaces.web.playground.request_code import KEY_VARIABLE, request_codes
 from mcp_knowledge.interfaces.web.playground.reading import reading_of
-from mcp_knowledge.interfaces.web.templating import render
+from mcp_knowledge.interfaces.web.playground.request_code import KEY_VARIABLE, request_codes
 from mcp_knowledge.interfaces.web.playground.timing import stages
 from mcp_knowledge.interfaces.web.playground.why_not import missing_of, sought_of
 from mcp_knowledge.interfaces.web.templating import render
 from mcp_knowledge.services import Services
+from mcp_knowledge.services.query_words import MAX_COUNTED_CHUNKS
 
 MODES = {
     "hybrid": ("Both", "Passages close in meaning and passages with your words, merged"),
@@ -65,6 +66,7 @@ async def playground_page(request: Request) -> HTMLResponse | RedirectResponse:
     faults = question.faults(services.settings)
     pickers = await pickers_of(request.query_params, question, services)
     counts = await services.status.document_counts()
+    open_folds = _open_folds(request, faults, conditions, looking=pickers.find is not None)
     ready = question.text.strip() and not faults and not conditions.faulty
     found = await _answer(request, services, question) if ready else _NO_ANSWER
     return render(
@@ -76,11 +78,13 @@ async def playground_page(request: Request) -> HTMLResponse | RedirectResponse:
         pickers=pickers,
         conditions=await with_choices(conditions, question, services.metadata, counted=False),
         chips=chips_of(question, pickers, conditions.rows if conditions.finished else []),
-        open_folds=_open_folds(request, faults, conditions, looking=pickers.find is not None),
+        open_folds=open_folds,
         limits=sorted({*LIMITS, services.settings.default_search_limit}),
         ready=counts.get("ready", 0),
-        more_columns=compare.added_column(question.columns),
         sought=await sought_of(services, question),
+        most_counted=MAX_COUNTED_CHUNKS,
+        judging=await judging_of(request, question.text) if found["result"] else None,
+        more_columns=compare.added_column(question.columns),
         plain_address=f"{ADDRESS}?{urlencode({'q': question.text})}",
         **found,
         **_WORDS,
