@@ -68,8 +68,8 @@ async def test_what_may_not_answer_has_no_place(backend: Backend) -> None:
 
 
 async def test_the_chunks_with_a_phrase_are_counted(backend: Backend) -> None:
-    assert await backend.lexical.count([]) == []
-    assert await backend.lexical.count([Phrase(("pump",))]) == [0]
+    assert await backend.lexical.count([], 10) == []
+    assert await backend.lexical.count([Phrase(("pump",))], 10) == [0]
     await add(
         backend, "the pump leaks", "the valve leaks", "INV-0042 is paid", title="Manual", heading_path=("Repair",)
     )
@@ -83,4 +83,5 @@ async def test_the_chunks_with_a_phrase_are_counted(backend: Backend) -> None:
         Phrase(("nowhere",)),
         Phrase(("pump",)),
     ]
-    assert await backend.lexical.count(phrases) == [2, 3, 3, 1, 2, 0, 2]
+    assert await backend.lexical.count(phrases, 10) == [2, 3, 3, 1, 2, 0, 2]
+    assert await backend.lexical.count(phrases, 2) == [2, 2, 2, 1, 2, 0, 2]

@@ -84,7 +84,7 @@ class ScriptedLexical:
             raise self.fallback_error
         return [item for item in self.fallback if item.chunk_no not in exclude][:limit]
 
-    async def count(self, phrases: Sequence[Phrase]) -> list[int]:
+    async def count(self, phrases: Sequence[Phrase], at_most: int) -> list[int]:
         raise AssertionError("a search counts no chunks")
 
 

@@ -39,7 +39,7 @@ class QueryWord:
     """A word, phrase, identifier or prefix of a query as it was typed.
 
     Args:
-        chunks: how many chunks of the whole corpus hold it; None: it was not counted.
+        chunks: how many chunks of the whole corpus hold it, up to a limit; None: it was not counted.
         dropped: so common a word that only the exact pass looks for it.
         part: a part of another word of the query, which the fallback pass looks for on its own.
         present: whether the chunk in question holds it (title and headings count); None where none is in question.

@@ -171,49 +171,48 @@ def _reason(found: Absence) -> str:
 
 
 def _no_candidate(found: Absence, query: LexicalQuery) -> str:
-    parts = [part for part in (_by_meaning(found.vector), _by_words(found, query)) if part]
-    return f"{' And '.join(parts)}."
+    return " ".join(part for part in (_by_meaning(found.vector), _by_words(found, query)) if part)
 
 
 def _by_meaning(side: SideStanding | None) -> str:
     if side is None:
         return ""
     if side.unfit is not None:
-        return "It was embedded with another model, so its meaning cannot be compared"
-    among = f" of {side.among:,}" if side.among else ""
+        return "It was embedded with another model, so its meaning cannot be compared."
+    place = f"By meaning it stands at place {side.rank or 0:,}{_among(side)}"
     if side.rank is not None and side.rank <= side.candidates:
-        return f"By meaning it stands at place {side.rank:,}{among}, but the quick search for neighbours passed it over"
-    return (
-        f"By meaning it stands at place {side.rank or 0:,}{among}, but only the best {side.candidates:,} are considered"
-    )
+        return f"{place}, but the quick search for neighbours passed it over."
+    return f"{place}, but only the best {side.candidates:,} are considered."
 
 
 def _by_words(found: Absence, query: LexicalQuery) -> str:
     side = found.lexical
     if side is None:
         return ""
-    start = "by words" if found.vector else "By words"
     if side.unfit is not None:
-        return _unmatched(found, query, start)
+        return _unmatched(found, query)
     if side.rank is None:
-        return f"{start} it stands behind the first {SEARCHED_BY_WORDS:,}"
-    among = f" of {side.among:,}" if side.among else ""
+        return f"By words it stands behind the first {SEARCHED_BY_WORDS:,}, too far to be considered."
     if side.rank <= side.candidates:
-        return f"{start} it shares only common words with the question; passages with its rarer words went first"
-    return f"{start} it stands at place {side.rank:,}{among}, and the best {side.candidates:,} are considered"
+        return "By words it shares only common ones with the question; passages with its rarer words went first."
+    return f"By words it stands at place {side.rank:,}{_among(side)}, but only the best {side.candidates:,} are considered."
 
 
-def _unmatched(found: Absence, query: LexicalQuery, start: str) -> str:
+def _among(side: SideStanding) -> str:
+    return f" of {side.among:,}" if side.among else ""
+
+
+def _unmatched(found: Absence, query: LexicalQuery) -> str:
     if not query.exact:
-        return f"{start} nothing can be found: the question holds no letter or digit"
+        return "By words nothing can be found: the question holds no letter or digit."
     there = [word.text for word in found.words if word.present and not word.dropped]
     if not there:
-        return f"{start} it cannot be found: no word of the question stands in it"
-    one = len(there) == 1
+        return "By words it cannot be found: no word of the question stands in it."
     least = f"at least {query.fallback_min_match} are needed" if query.fallback else "all are needed"
     if found.subject == "document":
-        return f"{start} it cannot be found: no passage of it holds more than {_quoted(there)}, and {least}"
-    return f"{start} it cannot be found: only {_quoted(there)} {'stands' if one else 'stand'} in it, and {least}"
+        return f"By words it cannot be found: no passage of it holds more than {_quoted(there)}, and {least}."
+    stand = "stands" if len(there) == 1 else "stand"
+    return f"By words it cannot be found: only {_quoted(there)} {stand} in it, and {least}."
 
 
 def _quoted(words: Sequence[str]) -> str:

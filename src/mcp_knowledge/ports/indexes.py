@@ -23,8 +23,8 @@ class LexicalIndex(Protocol):
         """
         ...
 
-    async def count(self, phrases: Sequence[Phrase]) -> list[int]:
-        """In how many chunks each phrase stands, whatever their documents."""
+    async def count(self, phrases: Sequence[Phrase], at_most: int) -> list[int]:
+        """In how many chunks each phrase stands, whatever their documents. `at_most` stands for more as well."""
         ...
 
 

@@ -7,6 +7,7 @@ from mcp_knowledge.domain.query import LexicalQuery, Phrase, present
 from mcp_knowledge.ports import LexicalIndex
 
 MAX_COUNTED_WORDS = 32  # a pasted page is not counted to its end
+MAX_COUNTED_CHUNKS = 10_000  # whatever is in so many is common; counting on would take as long as the search
 
 
 async def query_words(
@@ -18,7 +19,7 @@ async def query_words(
         texts: title, headings and content of the chunk in question, if there is one.
     """
     phrases = words_and_parts(query)
-    counts: list[int | None] = [*await index.count(phrases[:MAX_COUNTED_WORDS])]
+    counts: list[int | None] = [*await index.count(phrases[:MAX_COUNTED_WORDS], MAX_COUNTED_CHUNKS)]
     counts += [None] * (len(phrases) - len(counts))
     found: Sequence[bool | None] = [None] * len(phrases) if texts is None else present(phrases, texts)
     words = len(query.exact)

@@ -108,10 +108,10 @@ class PostgresLexicalIndex:
             return []
         return await self._database.read(lambda connection: _any(connection, phrases, min_match, limit, scope, exclude))
 
-    async def count(self, phrases: Sequence[Phrase]) -> list[int]:
+    async def count(self, phrases: Sequence[Phrase], at_most: int) -> list[int]:
         """In how many chunks each phrase stands."""
         matching = await self._database.read(lambda connection: _statistics(connection, phrases).matching)
-        return [matching[phrase] for phrase in phrases]
+        return [min(matching[phrase], at_most) for phrase in phrases]
 
 
 def _all(connection: PostgresConnection, phrases: Sequence[Phrase], limit: int, scope: Scope) -> list[Candidate]:

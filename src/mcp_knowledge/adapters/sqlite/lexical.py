@@ -54,9 +54,14 @@ class SqliteLexicalIndex:
             lambda connection: self._any(connection, phrases, min_match, request_for(connection, limit, scope, exclude))
         )
 
-    async def count(self, phrases: Sequence[Phrase]) -> list[int]:
+    async def count(self, phrases: Sequence[Phrase], at_most: int) -> list[int]:
         """In how many chunks each phrase stands."""
-        return await self._database.read(lambda connection: [_rows_with(connection, phrase) for phrase in phrases])
+        sql = "SELECT count(*) FROM (SELECT rowid FROM chunk_fts WHERE chunk_fts MATCH ? LIMIT ?)"
+        return await self._database.read(
+            lambda connection: [
+                int(next(connection.execute(sql, (expression(phrase), at_most)))[0]) for phrase in phrases
+            ]
+        )
 
     def _any(
         self, connection: Connection, phrases: Sequence[Phrase], min_match: int, request: Request
@@ -91,7 +96,8 @@ class SqliteLexicalIndex:
     def _row_count(self, connection: Connection, phrase: Phrase) -> int:
         count = self._row_counts.get(phrase)
         if count is None:
-            count = self._row_counts[phrase] = _rows_with(connection, phrase)
+            sql = "SELECT count(*) FROM chunk_fts WHERE chunk_fts MATCH ?"
+            count = self._row_counts[phrase] = int(next(connection.execute(sql, (expression(phrase),)))[0])
         return count
 
     def _forget_old_counts(self, newest_chunk: int) -> None:
@@ -132,11 +138,6 @@ class _Fts5:
             ORDER BY score DESC, c.id, f.rowid LIMIT ?"""
         rows = connection.execute(sql, (item.match, *within, *values, request.limit + len(request.exclude)))
         return [(row[0], row[1], row[2]) for row in rows]
-
-
-def _rows_with(connection: Connection, phrase: Phrase) -> int:
-    sql = "SELECT count(*) FROM chunk_fts WHERE chunk_fts MATCH ?"
-    return int(next(connection.execute(sql, (expression(phrase),)))[0])
 
 
 def _newest_chunk(connection: Connection) -> int:
