@@ -46,7 +46,7 @@ def text_of(html: str) -> str:
 async def test_every_page_has_the_strict_policy_and_nothing_inline(client: httpx2.AsyncClient) -> None:
     document_id = await upload(client, "leave.md", LEAVE)
     await finished(client, document_id)
-    paths = ("/", f"/documents/{document_id}", f"/documents/{document_id}/delete", "/playground", "/playground?q=leave")
+    paths = ("/", f"/documents/{document_id}", f"/documents/{document_id}?view=versions", "/playground", "/playground?q=leave")
     for path in (*paths, "/documents/doc_none", "/nowhere"):
         answer = await client.get(path, headers=HTML)
         assert "default-src 'none'" in answer.headers["content-security-policy"]
@@ -72,7 +72,7 @@ async def test_static_files_are_kept_by_browsers_under_an_address_that_follows_t
 
 async def test_what_is_not_there_is_a_page_for_people_and_json_for_programs(client: httpx2.AsyncClient) -> None:
     assert "This document is gone" in await page(client, "/documents/doc_none", 404)
-    assert "This document is gone" in await page(client, "/documents/doc_none/delete", 404)
+    assert "This document is gone" in await page(client, "/documents/doc_none?view=versions", 404)
     assert "There is nothing here" in await page(client, "/nowhere", 404)
     assert "That does not work here" in await page(client, "/upload", 405)
     wrong_host = await client.get("/", headers={**HTML, "Host": "evil.example"})
@@ -145,7 +145,7 @@ async def test_markup_in_title_heading_metadata_and_body_is_text(client: httpx2.
     for path in (
         "/",
         f"/documents/{document_id}",
-        f"/documents/{document_id}/delete",
+        f"/documents/{document_id}?view=versions",
         f"/playground?q=otters {HOSTILE}",
     ):
         html = await page(client, path)

@@ -185,6 +185,10 @@ class Store(Protocol):
         """None when there is no such collection."""
         ...
 
+    async def find_collection(self, name: str) -> Collection | None:
+        """The one with this name, without regard to case; None when there is none."""
+        ...
+
     async def list_collections(self, limit: int, after: Position | None = None) -> list[Collection]:
         """Newest first; up to `limit`. `after` is the last page's (created_at_ms, id)."""
         ...

@@ -11,9 +11,9 @@ from mcp_knowledge.services.bulk import Bulk
 from mcp_knowledge.services.catalog import Catalog
 from mcp_knowledge.services.collections import Collections
 from mcp_knowledge.services.contents import Contents
+from mcp_knowledge.services.editing import Editing
 from mcp_knowledge.services.errands import Errands
 from mcp_knowledge.services.evaluations import Evaluations
-from mcp_knowledge.services.editing import Editing
 from mcp_knowledge.services.events import Events
 from mcp_knowledge.services.folders import FolderScanner
 from mcp_knowledge.services.ingest import IngestWorker

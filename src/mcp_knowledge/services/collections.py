@@ -15,6 +15,16 @@ class Collections:
         """Raises COLLECTION_EXISTS."""
         return await self._store.create_collection(name, description)
 
+    async def named(self, name: str) -> Collection:
+        """The collection of this name, made if there is none."""
+        try:
+            return await self.create(name)
+        except KnowledgeError as error:
+            if error.code != "COLLECTION_EXISTS":
+                raise
+        found = await self._store.find_collection(name)
+        return found or await self.create(name)
+
     async def get(self, collection_id: str) -> Collection:
         """Raises COLLECTION_NOT_FOUND."""
         collection = await self._store.get_collection(collection_id)

@@ -203,6 +203,14 @@ class Library:
         """The live ones among the ids."""
         return await self._store.get_documents(document_ids)
 
+    async def count_documents(self, query: DocumentQuery) -> dict[DocumentStatus, int]:
+        """How many documents the query has, by status."""
+        return await self._store.count_documents(query)
+
+    async def document_formats(self) -> dict[str, int]:
+        """How many live documents there are of each extension."""
+        return await self._store.document_formats()
+
     async def list_documents(self, query: DocumentQuery) -> tuple[list[Document], Position | None]:
         """One page, and where the next one goes on (None at the end)."""
         found = await self._store.list_documents(replace(query, limit=query.limit + 1))

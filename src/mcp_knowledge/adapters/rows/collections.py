@@ -32,6 +32,12 @@ def get_collection(connection: Connection, collection_id: str) -> Collection | N
     return Collection(*row) if row else None
 
 
+def find_collection(connection: Connection, name: str) -> Collection | None:
+    """By name, without regard to case."""
+    row = first_row(connection, f"{_SELECT} WHERE name_key = ?", (fold_key(name),))
+    return Collection(*row) if row else None
+
+
 def list_collections(connection: Connection, limit: int, after: Position | None) -> list[Collection]:
     """Newest first."""
     where, params = ("WHERE (created_at_ms, id) < (?, ?)", [after.value, after.id]) if after else ("", [])

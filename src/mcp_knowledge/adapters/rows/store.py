@@ -98,6 +98,10 @@ class SqlStore:
         """One collection."""
         return await self._read(lambda c: collections.get_collection(c, collection_id))
 
+    async def find_collection(self, name: str) -> Collection | None:
+        """By name."""
+        return await self._read(lambda c: collections.find_collection(c, name))
+
     async def list_collections(self, limit: int, after: Position | None = None) -> list[Collection]:
         """Newest first."""
         return await self._read(lambda c: collections.list_collections(c, limit, after))

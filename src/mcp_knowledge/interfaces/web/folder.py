@@ -58,7 +58,12 @@ async def scan_panel(request: Request) -> ScanPanel | None:
     status = await services.folders.status()
     files, _ = await services.folders.files(LISTED_FILES)
     return ScanPanel(
-        root.resolve().name or "/", status, _state(status), _summary(status), files, sum(status.passed_over.values())
+        root.resolve().name or "/",
+        status,
+        scan_state(status),
+        scan_summary(status),
+        files,
+        sum(status.passed_over.values()),
     )
 
 
@@ -92,7 +97,8 @@ def reason(file: FolderFile) -> Failure | None:
     return failure(scan_file(file)["reason"])
 
 
-def _state(status: ScanStatus) -> State:
+def scan_state(status: ScanStatus) -> State:
+    """How the last scan stands."""
     counts = status.counts
     match status.state:
         case "scanning":
@@ -107,7 +113,7 @@ def _state(status: ScanStatus) -> State:
             return State("failed", "Failed")
 
 
-def _summary(status: ScanStatus) -> str:
+def scan_summary(status: ScanStatus) -> str:
     """`1,204 files: 3 new or changed, 1,180 unchanged, 21 others.`"""
     counts = status.counts
     parts = (

@@ -3,14 +3,14 @@
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.responses import RedirectResponse
 
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.rest.uploads import receive_upload
 from mcp_knowledge.interfaces.web import notices
+from mcp_knowledge.interfaces.web.bulk import view_left
 from mcp_knowledge.interfaces.web.context import services_of
-from mcp_knowledge.interfaces.web.fields import go
-from mcp_knowledge.interfaces.web.templating import render
+from mcp_knowledge.interfaces.web.fields import came_from, go
 from mcp_knowledge.services.archives import ArchiveReceipt
 from mcp_knowledge.services.library import Filing
 
@@ -25,32 +25,16 @@ async def upload(request: Request) -> RedirectResponse:
         form = await receive_upload(request, services.intake, services.settings.max_upload_bytes)
         receipt = await services.intake.add(form.file, Filing(form.collection_id, form.metadata))
     except KnowledgeError as error:
-        return go(notices.refused(error.code))
+        return go(notices.refused(error.code, view_left(request).address()))
     if isinstance(receipt, ArchiveReceipt):
         return go(f"/imports/{quote(receipt.archive_id)}")
-    if receipt.duplicate:
-        return go(notices.known(receipt.document_id))
-    return go(notices.added(receipt.document_id))
-
-
-@router.get("/documents/{document_id}/delete")
-async def delete_page(request: Request, document_id: str) -> HTMLResponse:
-    """Ask before a document is deleted."""
-    document = await services_of(request).library.get_document(document_id)
-    return render(request, "delete.html", document=document)
-
-
-@router.post("/documents/{document_id}/delete")
-async def delete_document(request: Request, document_id: str) -> RedirectResponse:
-    """Delete, then show the list."""
-    library = services_of(request).library
-    await library.delete_document(document_id)
-    return go("/?notice=deleted")
+    tell = notices.known if receipt.duplicate else notices.added
+    return go(tell(receipt.document_id, view_left(request).address()))
 
 
 @router.post("/documents/{document_id}/reindex")
 async def reindex_document(request: Request, document_id: str) -> RedirectResponse:
-    """Read the original again, then show the document."""
+    """Read the original again, then show the page that asked for it: the list, or the document."""
     outcome = "again"
     try:
         await services_of(request).library.reindex_document(document_id)
@@ -58,4 +42,6 @@ async def reindex_document(request: Request, document_id: str) -> RedirectRespon
         if error.code != "DOCUMENT_BUSY":
             raise
         outcome = "busy"
-    return go(f"/documents/{quote(document_id)}?notice={outcome}")
+    from_list = came_from(request).partition("?")[0] == "/" and "referer" in request.headers
+    address = view_left(request).address() if from_list else f"/documents/{quote(document_id)}"
+    return go(f"{address}{'&' if '?' in address else '?'}notice={outcome}")

@@ -1,6 +1,7 @@
 """Adding a document from the web: a form, which works without scripts, and what became of it."""
 
-from urllib.parse import quote
+from typing import Any
+from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
@@ -25,22 +26,27 @@ async def from_url_page(request: Request) -> HTMLResponse:
 @router.post("/documents/from-url")
 async def add_from_url(request: Request) -> Response:
     """Fetch, then show the list with a message; or the form again, with what went wrong."""
-    url = (await form_fields(request)).get("url").strip()
+    fields = await form_fields(request)
+    url, collection_id = fields.get("url").strip(), fields.get("collection") or None
     try:
-        receipt = await services_of(request).urls.add(url)
+        receipt = await services_of(request).urls.add(url, collection_id)
     except KnowledgeError as error:
-        return _form(request, url, error)
+        return _form(request, url, error, collection_id)
     if isinstance(receipt, ArchiveReceipt):
         address = f"/imports/{quote(receipt.archive_id)}"
     else:
-        address = (notices.known if receipt.duplicate else notices.added)(receipt.document_id)
+        tell = notices.known if receipt.duplicate else notices.added
+        address = tell(receipt.document_id, f"/?{urlencode({'collection': collection_id})}" if collection_id else "/")
     return go(address)
 
 
-def _form(request: Request, url: str, error: KnowledgeError | None = None) -> HTMLResponse:
+def _form(
+    request: Request, url: str, error: KnowledgeError | None = None, collection_id: str | None = None
+) -> HTMLResponse:
     max_bytes = services_of(request).settings.max_upload_bytes
+    values: dict[str, Any] = {"url": url, "collection": collection_id, "max_bytes": max_bytes}
     if error is None:
-        return render(request, "from_url.html", url=url, notice=None, max_bytes=max_bytes)
+        return render(request, "from_url.html", notice=None, **values)
     reason = error.message.removeprefix("url: ")
     notice = notices.Notice(f"{reason} {NEXT_STEPS.get(error.code, '')}".strip(), bad=True)
-    return render(request, "from_url.html", error.status, url=url, notice=notice, max_bytes=max_bytes)
+    return render(request, "from_url.html", error.status, notice=notice, **values)

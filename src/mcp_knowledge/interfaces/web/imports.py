@@ -3,9 +3,10 @@
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
-from mcp_knowledge.domain.documents import ENTRY_OUTCOMES, ArchiveEntry, ArchiveImport, EntryOutcome
+from mcp_knowledge.domain.documents import ENTRY_OUTCOMES, ArchiveEntry, EntryOutcome
 from mcp_knowledge.interfaces.web.context import services_of
 from mcp_knowledge.interfaces.web.documents import collection_names
+from mcp_knowledge.interfaces.web.feeds import import_state, passed_over
 from mcp_knowledge.interfaces.web.folder import reason, scan_panel
 from mcp_knowledge.interfaces.web.paging import keyset_position, position_text
 from mcp_knowledge.interfaces.web.templating import render
@@ -24,26 +25,6 @@ OUTCOMES: dict[EntryOutcome, State] = {
 }
 
 router = APIRouter(include_in_schema=False)
-
-
-def import_state(item: ArchiveImport) -> State:
-    """How an import stands."""
-    match item.state:
-        case "queued":
-            return State("waiting", "Tried again soon" if item.error else "Waiting")
-        case "extracting":
-            return State("working", "Unpacking", item.examined, item.file_count)
-        case "completed":
-            return State("ready", "Imported")
-        case "completed_with_errors":
-            return State("partly", "Imported in part")
-        case "failed":
-            return State("failed", "Failed")
-
-
-def passed_over(item: ArchiveImport) -> int:
-    """How many of its files gave no document of their own."""
-    return item.examined - item.outcomes["extracted"]
 
 
 @router.get("/imports")

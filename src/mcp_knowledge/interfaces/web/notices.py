@@ -19,7 +19,6 @@ _SENTENCES = {
     "set-deleted": "The set was deleted, with its questions and runs.",
     "run-deleted": "The run was deleted.",
     "question-deleted": "The question was deleted.",
-    "newer": "The new version is here. It takes over as soon as it is ready.",
     "saved": "Saved. Searches and filters see it at once.",
     "newer": "The new version was taken in. Searches keep the present one until it is ready.",
     "again": "The file is being read again. Searches keep the present passages until that is done.",

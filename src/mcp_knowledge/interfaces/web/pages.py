@@ -15,7 +15,6 @@ from mcp_knowledge.interfaces.web import (
     imports,
     jobs,
     judging,
-    newer,
     samples,
     sign_in,
     similar,
@@ -45,7 +44,6 @@ router.include_router(playground_context.router)
 router.include_router(judging.router)  # before /evaluate/{set_id}
 router.include_router(evaluate)
 router.include_router(samples.router)
-router.include_router(newer.router)
 router.include_router(forms.router)
 router.include_router(sign_in.router)
 router.include_router(themes.router)

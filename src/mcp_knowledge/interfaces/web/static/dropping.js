@@ -1,9 +1,12 @@
 // Files and folders dropped anywhere on the page.
 
-// Every file below an entry. Hidden ones (.DS_Store and the like) are not documents.
+// Every file below an entry, with its path from what was dropped. Hidden ones (.DS_Store and the like) are not documents.
 async function filesBelow(entry) {
   if (entry.name.startsWith(".")) return [];
-  if (entry.isFile) return [await new Promise((resolve, reject) => entry.file(resolve, reject))];
+  if (entry.isFile) {
+    const file = await new Promise((resolve, reject) => entry.file(resolve, reject));
+    return [{ file, path: entry.fullPath.replace(/^\//, "") }];
+  }
   const reader = entry.createReader();
   const found = [];
   for (;;) {
@@ -16,13 +19,13 @@ async function filesBelow(entry) {
 // The entries are taken before anything is awaited: the browser empties the transfer afterwards.
 async function droppedFiles(transfer) {
   const entries = [...transfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
-  if (!entries.length) return [...transfer.files];
+  if (!entries.length) return [...transfer.files].map((file) => ({ file, path: file.name }));
   return (await Promise.all(entries.map(filesBelow))).flat();
 }
 
 const hasFiles = (event) => event.dataTransfer?.types.includes("Files");
 
-// Calls `dropped(files)` for each drop, and marks the page while files are held over it.
+// Calls `dropped` with [{file, path}] for each drop, and marks the page while files are held over it.
 export function acceptDrops(dropped) {
   let depth = 0; // dragenter and dragleave come for every element on the way
   const enter = (change) => {

@@ -14,12 +14,17 @@ export class FileUpload {
   documentId = null;
   archiveId = null; // of an archive, which becomes documents of its own
 
-  // `stages`: what each stage of ingestion is called.
-  constructor(file, stages) {
+  // `path`: the file's, from the folder that was dropped. `stages`: what each stage of ingestion is called.
+  // `again(upload)`: called when somebody wants a failed upload to be tried again.
+  constructor(file, path, { stages, collectionId, again }) {
     this.file = file;
+    this.path = path;
     this.stages = stages;
-    this.name = element("span", "name", file.name);
-    this.name.title = file.name;
+    this.collectionId = collectionId;
+    this.again = again;
+    this.name = element("span", "name");
+    this.name.title = path;
+    this.name.append(this.folders(), file.name);
     this.bar = document.createElement("progress");
     this.bar.setAttribute("aria-label", `Progress of ${file.name}`);
     this.told = element("span", "told");
@@ -27,6 +32,10 @@ export class FileUpload {
     this.element = document.createElement("li");
     this.element.append(this.name, this.bar, this.told);
     this.tell("waiting", "Waiting", 0);
+  }
+
+  folders() {
+    return element("span", "folders", this.path.slice(0, -this.file.name.length));
   }
 
   get finished() {
@@ -42,16 +51,29 @@ export class FileUpload {
     else this.bar.value = share;
   }
 
-  fail(text, reason) {
+  // `retry`: whether sending the file again may go better.
+  fail(text, reason, retry = false) {
     this.tell("failed", text, 1);
-    this.why.textContent = reason;
+    this.why.replaceChildren(reason);
+    if (retry) {
+      const button = element("button", "quiet", "Try again");
+      button.type = "button";
+      button.addEventListener("click", () => this.again(this));
+      this.why.append(" ", button);
+    }
     this.element.append(this.why);
+  }
+
+  reset() {
+    this.why.remove();
+    this.tell("waiting", "Waiting", 0);
   }
 
   // Sends the file; ends when the service has answered.
   send() {
     return new Promise((resolve) => {
       const form = new FormData();
+      if (this.collectionId) form.append("collectionId", this.collectionId);
       form.append("file", this.file, this.file.name);
       const request = new XMLHttpRequest(); // fetch does not tell how much was sent
       request.open("POST", "/api/v1/documents");
@@ -60,7 +82,7 @@ export class FileUpload {
         this.tell("sending", `Uploading ${Math.floor((100 * loaded) / total)}%`, loaded / total);
       request.onload = () => resolve(this.answered(request.status, request.response));
       request.onerror = () =>
-        resolve(this.fail("Not added", "The connection broke, or the file changed while it was sent. Choose it again."));
+        resolve(this.fail("Not added", "The connection broke, or the file was changed while it was sent.", true));
       this.tell("sending", "Uploading", 0);
       request.send(form);
     });
@@ -68,7 +90,7 @@ export class FileUpload {
 
   answered(status, body) {
     if (status >= 400 || !(body?.id || body?.archiveId)) {
-      this.fail("Not added", body?.error?.message ?? "The service did not accept this file. Try again.");
+      this.fail("Not added", body?.error?.message ?? "The service did not accept this file.", status >= 500);
       return;
     }
     this.documentId = body.id;
@@ -77,7 +99,7 @@ export class FileUpload {
     link.href = body.archiveId
       ? `/imports/${encodeURIComponent(body.archiveId)}`
       : `/documents/${encodeURIComponent(body.id)}`;
-    this.name.replaceChildren(link);
+    this.name.replaceChildren(this.folders(), link);
     if (body.duplicate && body.status === "failed")
       this.fail("You have it already", "It could not be read. Open it to see why.");
     else if (body.duplicate) this.tell("known", "You have it already", 1);

@@ -19,6 +19,12 @@ function keepOpen(former, next) {
   if (former?.querySelector("details[open]")) next?.querySelector("details")?.setAttribute("open", "");
 }
 
+// What somebody has ticked, too.
+function keepTick(former, next) {
+  const box = next.querySelector("input[type=checkbox]");
+  if (box && former?.querySelector("input[type=checkbox]")?.checked) box.checked = true;
+}
+
 // Rows that stayed the same keep their element, and with it focus and selection.
 function adoptRows(old, fresh) {
   const known = new Map([...old.children].map((row) => [row.id, row]));
@@ -30,6 +36,7 @@ function adoptRows(old, fresh) {
     if (former && sources.get(former) === sources.get(row)) return former;
     row.classList.toggle("fresh", !former);
     keepOpen(former, row);
+    keepTick(former, row);
     return row;
   });
   old.replaceChildren(...rows);
@@ -54,14 +61,15 @@ function adopt(page) {
   const [oldRows, freshRows] = [old.querySelector("tbody"), fresh.querySelector("tbody")];
   if (oldRows && freshRows) {
     adoptRows(oldRows, freshRows);
-    for (const part of [".doc-line", ".tally", ".segments", ".scan", ".pager"]) adoptPart(part, old, fresh);
+    for (const part of [".doc-line", ".incoming", ".samples", ".tally", ".segments", ".scan", ".chart-area", ".pager"]) adoptPart(part, old, fresh);
   } else if (!old.contains(document.activeElement) || !document.activeElement.matches("input, select")) {
     old.replaceChildren(...fresh.childNodes);
     remember(old.querySelectorAll("tbody > tr"));
   }
   Object.assign(old.dataset, fresh.dataset);
-  const upload = page.getElementById("upload");
-  if (upload) document.getElementById("upload").className = upload.className;
+  const adding = page.getElementById("adding");
+  if (adding) document.getElementById("adding").className = adding.className;
+  dispatchEvent(new Event("adopted"));
 }
 
 async function fetchPage() {

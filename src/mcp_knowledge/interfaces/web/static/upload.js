@@ -24,6 +24,7 @@ export function startUploads({ arrived, say }) {
   const tray = document.getElementById("tray");
   const maxBytes = Number(form.dataset.maxBytes);
   const stages = JSON.parse(form.dataset.stages);
+  const collectionId = form.elements.collectionId?.value ?? ""; // the collection that is being shown
   const early = new Map(); // documents and archives that changed before their upload was answered
   let uploads = [];
   let sending = 0;
@@ -52,9 +53,14 @@ export function startUploads({ arrived, say }) {
     show();
   };
 
+  const again = (upload) => {
+    upload.reset();
+    pump();
+  };
+
   const add = (files) => {
-    for (const file of files) {
-      const upload = new FileUpload(file, stages);
+    for (const { file, path } of files) {
+      const upload = new FileUpload(file, path, { stages, collectionId, again });
       if (file.size === 0) upload.fail("Not added", "It is empty.");
       else if (file.size > maxBytes)
         upload.fail("Not added", `It is larger than ${Math.floor(maxBytes / 1e6)} MB. Split it into smaller files.`);
@@ -66,7 +72,7 @@ export function startUploads({ arrived, say }) {
   };
 
   const addChosen = () => {
-    add([...field.files]);
+    add([...field.files].map((file) => ({ file, path: file.webkitRelativePath || file.name })));
     field.value = "";
   };
 
@@ -88,6 +94,7 @@ export function startUploads({ arrived, say }) {
   });
 
   return {
+    add,
     documentChanged(item) {
       if (sending) early.set(item.id, item);
       const upload = uploads.find((one) => one.documentId && one.documentId === item.id);
