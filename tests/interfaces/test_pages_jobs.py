@@ -64,6 +64,7 @@ async def test_a_failed_job_is_tried_again_from_where_the_button_was(client: htt
         assert 'class="notice bad"' in await page(client, answer.headers["location"])
 
 
+@pytest.mark.both_databases
 async def test_all_failed_jobs_are_tried_again_but_those_a_later_one_has_overtaken(client: httpx2.AsyncClient) -> None:
     first = await add(client, "broken.pdf", b"no PDF")
     await add(client, "worse.pdf", b"no PDF either")

@@ -58,6 +58,7 @@ async def test_what_does_not_work_is_told_with_what_to_do(
     assert "Remove all documents" not in text and "This server Version" in text
 
 
+@pytest.mark.both_databases
 async def test_documents_that_are_out_of_date_are_listed_with_the_reason_and_read_again(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
