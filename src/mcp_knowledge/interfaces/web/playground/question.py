@@ -1,6 +1,6 @@
 """What the playground asks, as its address says it: the whole search, so that it can be kept and shared."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -196,19 +196,19 @@ class Question:
 def question_of(request: Request, settings: Settings) -> Question:
     """Read the playground's address."""
     values = request.query_params
+    common = {"fusion": values.get("fusion") or settings.fusion, "collapse": values.get("collapse") or "none"}
     return Question(
         text=values.get("q", ""),
         mode=values.get("mode") or "hybrid",
         limit=values.get("limit") or str(settings.default_search_limit),
-        fusion=values.get("fusion") or settings.fusion,
-        collapse=values.get("collapse") or "none",
+        **common,
         collections=_several(values, "collection"),
         documents=_several(values, "document"),
         filters=values.get("filters", "").strip(),
         expand=values.get("expand") or "none",
         before=values.get("before") or str(Expand().before),
         after=values.get("after") or str(Expand().after),
-        columns=_columns(values),
+        columns=_columns(values, common),
         missing=values.get("missing", "").strip()[:MAX_MISSING_CHARS],
         default_limit=str(settings.default_search_limit),
         default_fusion=settings.fusion,
@@ -238,18 +238,17 @@ def filters_from(text: str) -> dict[str, Any] | None:
     return data
 
 
-def _columns(values: QueryParams) -> tuple[Column, ...]:
-    """One column alone is no comparison: a second one, of another mode, stands beside it."""
-    found = [
-        Column(
-            values.get(f"{name}.mode") or values.get("mode") or "hybrid",
-            values.get(f"{name}.fusion", ""),
-            values.get(f"{name}.collapse", ""),
-            values.get(f"{name}.filters", "").strip(),
-        )
-        for name in COLUMN_NAMES
-        if any(f"{name}.{field}" in values for field in _OF_COLUMNS)
-    ]
+def _columns(values: QueryParams, common: Mapping[str, str]) -> tuple[Column, ...]:
+    """The columns of an address, told apart from what is common to all.
+
+    One column alone is no comparison: a second one, of another mode, stands beside it.
+    """
+    found: list[Column] = []
+    for name in COLUMN_NAMES:
+        own = {field: values[f"{name}.{field}"].strip() for field in _OF_COLUMNS if f"{name}.{field}" in values}
+        if own:
+            mode = own.pop("mode", "") or values.get("mode") or "hybrid"
+            found.append(Column(mode, **{field: text for field, text in own.items() if text != common.get(field)}))
     if len(found) == 1:
         found.append(replace(found[0], mode="lexical" if found[0].mode == "vector" else "vector"))
     return tuple(found)

@@ -113,7 +113,7 @@ def _python(base: str, body: dict[str, Any], needs_key: bool) -> str:
     return f"""\
 {imports}from urllib.request import Request, urlopen
 
-question = {pformat(body, width=_LINE_CHARS, sort_dicts=False)}
+question = {_literal(body)}
 request = Request(
     {base + _SEARCH!r},
     json.dumps(question).encode(),
@@ -123,6 +123,13 @@ with urlopen(request) as answer:
     for hit in json.load(answer)["hits"]:
         print(hit["ranking"]["finalRank"], hit["chunkId"], hit["title"])
 """
+
+
+def _literal(body: dict[str, Any]) -> str:
+    """A dictionary as Python writes it, one entry a line."""
+    margin = "\n    "
+    entries = (f"{name!r}: {pformat(value, width=_LINE_CHARS, sort_dicts=False)}," for name, value in body.items())
+    return f"{{{margin}{margin.join(entry.replace(chr(10), margin) for entry in entries)}\n}}"
 
 
 def _tool_call(arguments: dict[str, Any]) -> str:
