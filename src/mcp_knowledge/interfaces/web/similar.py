@@ -30,9 +30,10 @@ async def similar_page(request: Request) -> HTMLResponse:
     document: Document | None = None
     fault: KnowledgeError | None = None
     try:
-        wanted = passage_id or await services.similar.central_passage(document_id or "")
-        found = await services.similar.to_passage(wanted, limit, document_id)
-        document = await services.library.get_document(found.passage.document_id)
+        if passage_id or document_id:
+            wanted = passage_id or await services.similar.central_passage(document_id or "")
+            found = await services.similar.to_passage(wanted, limit, document_id)
+            document = await services.library.get_document(found.passage.document_id)
     except KnowledgeError as error:
         if error.code not in ("EMBEDDING_MISMATCH", "DOCUMENT_CONTENT_UNAVAILABLE"):
             raise
