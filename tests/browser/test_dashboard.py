@@ -119,38 +119,6 @@ def test_another_window_shows_what_happens_without_being_reloaded(visit: Visits,
 
 
 @pytest.mark.usefixtures("empty")
-def test_a_document_is_deleted_only_after_a_yes(visit: Visits, server: RunningService) -> None:
-    server.add("leave.md", LEAVE)
-    document = server.add("invoices.md", INVOICES)
-    person = visit()
-    page = person.page
-    delete = page.get_by_role("link", name="Delete Invoices")
-    delete.click()
-    expect(page.get_by_role("dialog")).to_contain_text("Delete “Invoices”?")
-    page.keyboard.press("Escape")
-    expect(page.get_by_role("dialog")).to_be_hidden()
-    expect(person.row("Invoices")).to_be_visible()
-
-    delete.click()
-    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
-    expect(person.row("Invoices")).to_have_count(0)
-    expect(page.get_by_role("link", name="Delete Leave policy")).to_be_focused()
-    answer = page.goto(f"/documents/{document['id']}")
-    assert answer is not None and answer.status == 404
-    expect(page.get_by_role("heading", name="This document is gone")).to_be_visible()
-
-
-@pytest.mark.usefixtures("empty")
-def test_a_document_is_deleted_from_its_own_page(visit: Visits, server: RunningService) -> None:
-    document = server.add("invoices.md", INVOICES)
-    person = visit(f"/documents/{document['id']}")
-    person.page.get_by_role("link", name="Delete").click()
-    person.page.get_by_role("dialog").get_by_role("button", name="Delete").click()
-    expect(person.page.get_by_text("The document was deleted.")).to_be_visible()
-    expect(person.row("Invoices")).to_have_count(0)
-
-
-@pytest.mark.usefixtures("empty")
 def test_markup_in_a_document_shows_as_text_wherever_it_appears(visit: Visits, server: RunningService) -> None:
     text = f"# `{HOSTILE}`\n\n## Part `{HOSTILE}`\n\nThe paragraph `{HOSTILE}` tells of otters.\n"
     document = server.add(
@@ -163,7 +131,7 @@ def test_markup_in_a_document_shows_as_text_wherever_it_appears(visit: Visits, s
         "/",
         "/?search=%3Cscript%3Ewindow.hacked%3D1%3C%2Fscript%3E",
         f"/documents/{document['id']}",
-        f"/documents/{document['id']}/delete",
+        f"/documents/{document['id']}?view=details",
         f"/playground?q=otters+%3Cscript%3Ewindow.hacked%3D1%3C%2Fscript%3E&document={document['id']}",
         "/playground?q=otters&mode=%3Cscript%3E&fusion=%22%3E%3Cscript%3E",
     ):
@@ -198,10 +166,11 @@ def test_everything_works_without_scripts(visit: Visits) -> None:
     page.get_by_role("button", name="Upload").click()
     expect(page.get_by_text("This file format is not supported.")).to_be_visible()
 
-    page.get_by_role("link", name="Delete Leave policy").click()
-    page.get_by_role("button", name="Delete").click()
+    page.get_by_role("button", name="Delete Leave policy").click()
     expect(page.get_by_text("The document was deleted.")).to_be_visible()
     expect(person.row("Leave policy")).to_have_count(0)
+    page.get_by_role("button", name="Undo").click()
+    expect(person.row("Leave policy")).to_be_visible()
 
 
 def test_searches_are_addresses_and_options_ask_again_at_once(visit: Visits, server: RunningService) -> None:
@@ -236,22 +205,6 @@ def test_keys_reach_everything(visit: Visits, server: RunningService) -> None:
     expect(page).to_have_url(re.compile("search=leave"))
 
 
-@pytest.mark.usefixtures("empty")
-def test_long_lists_are_paged_without_gaps_or_doubles(visit: Visits, server: RunningService) -> None:
-    for number in range(55):
-        server.request(
-            "POST", "/api/v1/documents", files={"file": (f"note {number:02}.txt", f"Note {number}".encode())}
-        )
-    page = visit("/?sort=title").page
-    rows = page.locator("table.docs tbody tr [data-title]")
-    expect(rows).to_have_count(50)
-    first = rows.all_text_contents()
-    page.get_by_role("link", name="Next page").click()
-    expect(page.get_by_role("link", name="Back to the start")).to_be_visible()
-    rest = rows.all_text_contents()
-    assert sorted(first + rest) == [f"note {number:02}" for number in range(55)]
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_pages_fit_a_phone_and_follow_the_colour_preference(visit: Visits, server: RunningService, scheme: str) -> None:
     name = "a-rather-long-file-name-without-any-place-to-break-" * 3
@@ -260,7 +213,7 @@ def test_pages_fit_a_phone_and_follow_the_colour_preference(visit: Visits, serve
     person = visit(viewport={"width": 360, "height": 740}, color_scheme=scheme)
     page = person.page
     paths = ("/", "/?status=failed", "/playground", "/playground?q=otters+" + "y" * 300, f"/documents/{document['id']}")
-    for path in (*paths, f"/documents/{document['id']}/delete", "/documents/doc_none", "/docs"):
+    for path in (*paths, "/documents/doc_none", "/docs"):
         page.goto(path)
         assert person.content_width() <= 360, path
         colour = page.evaluate("getComputedStyle(document.body).backgroundColor")

@@ -20,6 +20,7 @@ follow({
   },
   kinds: ["document", "archive", "scan"],
   missed: uploads.catchUp,
+  pending: uploads.pending,
 });
 
 deleteOnTheSpot({ toast, refresh });

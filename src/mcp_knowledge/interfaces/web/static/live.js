@@ -104,8 +104,9 @@ export function refresh() {
 // Follows the service's events while the page is in view.
 //   changed(item, kind): a thing of one of the kinds changed; true when this page shows it.
 //   missed(): events may have been missed.
+//   pending(): whether something beside what the page shows is waited for.
 //   kinds: of events; see the REST reference.
-export function follow({ changed, missed = () => {}, kinds = ["document"] }) {
+export function follow({ changed, missed = () => {}, pending = () => false, kinds = ["document"] }) {
   let source = null;
   let lastHeard = Date.now();
 
@@ -143,6 +144,6 @@ export function follow({ changed, missed = () => {}, kinds = ["document"] }) {
   setInterval(() => {
     if (document.hidden) return;
     if (source.readyState === EventSource.CLOSED) open();
-    if (working() && Date.now() - lastHeard > POLL_MS) catchUp();
+    if ((working() || pending()) && Date.now() - lastHeard > POLL_MS) catchUp();
   }, POLL_MS);
 }

@@ -109,6 +109,7 @@ export function startUploads({ arrived, say }) {
       upload.archiveChanged(item);
       show();
     },
+    pending: () => uploads.some((one) => one.kind === "working"),
     async catchUp() {
       for (const upload of uploads.filter((one) => one.kind === "working")) {
         if (upload.archiveId) {
