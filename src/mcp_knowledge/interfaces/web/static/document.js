@@ -76,19 +76,18 @@ addEventListener("popstate", async () => {
 });
 
 // A page that cannot be drawn says why, in place of the picture.
-document.addEventListener(
-  "error",
-  async (event) => {
-    const paper = event.target.closest?.(".paper");
-    if (!paper) return;
-    const told = document.createElement("p");
-    told.textContent = "This page cannot be shown.";
-    const response = await fetch(event.target.currentSrc || event.target.src).catch(() => null);
-    if (response && !response.ok) {
-      const body = await response.json().catch(() => null);
-      if (body?.error?.message) told.textContent = body.error.message;
-    }
-    paper.replaceChildren(told);
-  },
-  true,
-);
+async function tellWhy(picture) {
+  const paper = picture.closest?.(".paper");
+  if (!paper) return;
+  const told = document.createElement("p");
+  told.textContent = "This page cannot be shown.";
+  const response = await fetch(picture.currentSrc || picture.src).catch(() => null);
+  const body = response && !response.ok ? await response.json().catch(() => null) : null;
+  if (body?.error?.message) told.textContent = body.error.message;
+  paper.replaceChildren(told);
+}
+
+document.addEventListener("error", (event) => tellWhy(event.target), true);
+for (const picture of document.querySelectorAll(".paper img")) {
+  if (picture.complete && !picture.naturalWidth) tellWhy(picture); // it failed before this script had come
+}
