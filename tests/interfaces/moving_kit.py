@@ -17,7 +17,9 @@ METADATA = {"year": 2024, "ratio": 0.1, "huge": 1e300, "exact": 9007199254740993
 
 
 def build_corpus(data_dir: Path) -> None:
-    """Documents, a newer revision, a deleted document, a failed one, an archive, a folder, a collection and a key."""
+    """Documents, a newer revision, a deleted document, a failed one, an archive, a folder, a collection, a key and
+    a set of judged queries that was run.
+    """
     folder = data_dir.parent / f"{data_dir.name}-folder"
     folder.mkdir()
     (folder / "lease.md").write_text("# Lease\n\nThe landlord approves the lease of hall 7.\n")
@@ -36,6 +38,13 @@ def build_corpus(data_dir: Path) -> None:
         archive = zip_of(("letters/one.txt", b"Glycol is stored in the cellar."), ("letters/odd.bin", b"\0\1\2"))
         server.request("POST", f"{API}/documents", files={"file": ("letters.zip", archive)})
         wait_until(lambda: server.request("GET", f"{API}/archives").json()["items"][0]["state"].startswith("completed"))
+        questions = server.request("POST", f"{API}/evaluations", json={"name": "Questions"}).json()
+        address = f"{API}/evaluations/{questions['id']}"
+        said = {"query": "Who pays? 東京", "documentId": policy["id"], "verdict": "right"}
+        server.request("POST", f"{address}/judgements", json=said)
+        started = server.request("POST", f"{address}/runs", json={}).json()["items"][0]
+        wait_until(lambda: server.request("GET", f"{address}/runs/{started['id']}").json()["state"] == "completed")
+        server.request("PATCH", address, json={"baselineRunId": started["id"]})
         gone = server.add("gone.txt", b"This document will be deleted.")
         server.request("DELETE", f"{API}/documents/{gone['id']}")
         wait_until(lambda: _settled(server), what="all jobs to end")
@@ -57,6 +66,11 @@ async def seen_by_a_client(settings: Settings) -> dict[str, Any]:
         seen: dict[str, Any] = {}
         for name in ("collections", "archives", "jobs", "api-keys", "ingest/scan-files", "document-catalog"):
             seen[name] = await _items(client, f"{API}/{name}")
+        (questions,) = seen["evaluations"] = await _items(client, f"{API}/evaluations")
+        for name in ("cases", "runs"):
+            seen[f"evaluations/{name}"] = await _items(client, f"{API}/evaluations/{questions['id']}/{name}")
+        baseline = f"{API}/evaluations/{questions['id']}/runs/{questions['baselineRunId']}"
+        seen["evaluations/results"] = await _items(client, f"{baseline}/results")
         documents = await _items(client, f"{API}/documents")
         for document in documents:
             where = f"{API}/documents/{document['id']}"

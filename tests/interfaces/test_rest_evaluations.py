@@ -51,19 +51,14 @@ async def import_lines(client: httpx2.AsyncClient, address: str, *lines: dict[st
 async def finished_runs(client: httpx2.AsyncClient, address: str, *settings: dict[str, Any]) -> list[dict[str, Any]]:
     answer = await client.post(f"{address}/runs", json={"settings": list(settings)} if settings else {})
     assert answer.status_code == 202, answer.text
-    ended = []
-    for started in answer.json()["items"]:
-        run: dict[str, Any] = started
+    ids = [run["id"] for run in answer.json()["items"]]
 
-        async def look(run_id: str = started["id"]) -> bool:
-            nonlocal run
-            run = (await client.get(f"{address}/runs/{run_id}")).json()
-            return run["state"] not in ("queued", "running")
+    async def ended() -> bool:
+        found = [(await client.get(f"{address}/runs/{run_id}")).json() for run_id in ids]
+        return all(run["state"] not in ("queued", "running") for run in found)
 
-        while not await look():
-            await until(lambda: True)
-        ended.append(run)
-    return ended
+    await until(ended)
+    return [(await client.get(f"{address}/runs/{run_id}")).json() for run_id in ids]
 
 
 async def test_a_set_is_made_shown_changed_and_deleted(client: httpx2.AsyncClient) -> None:
@@ -301,7 +296,11 @@ async def test_runs_in_several_ways_narrow_the_search_as_they_say(client: httpx2
     ids = await fill(client)
     address = await make_set(client)
     await judge(client, address, "INV-0042", documentId=ids["travel.md"], verdict="right")
-    ways = [{"mode": "hybrid", "fusion": "relative"}, {"mode": "vector"}, {**LEXICAL, "filters": {"year": 2024}}]
+    ways: list[dict[str, Any]] = [
+        {"mode": "hybrid", "fusion": "relative"},
+        {"mode": "vector"},
+        {**LEXICAL, "filters": {"year": 2024}},
+    ]
     runs = await finished_runs(client, address, *ways)
     assert [run["name"] for run in runs] == ["hybrid (relative)", "vector", "lexical"]
     assert [run["metrics"]["recallAt10"] for run in runs] == [1.0, 1.0, 0.0]

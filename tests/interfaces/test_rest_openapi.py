@@ -3,6 +3,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import httpx2
+from evaluation_calls import evaluation_calls
 from front_door import add
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it comes without types
 from rest_kit import API, file_part, import_archive, multipart
@@ -129,6 +130,8 @@ async def test_real_answers_are_as_documented(client: httpx2.AsyncClient) -> Non
             ({}, {"json": {"query": "invoices"}}),
         ],
         "explain": [({}, query), ({}, {"json": {"query": "invoices", "mode": "vector"}}), ({}, {"content": b"{"})],
+        "listKeys": [({}, {}), ({}, {"params": {"limit": "x"}})],
+        "listValues": [({"key": item}, {}) for item in ("year", "none")],
         "listArchives": [({}, {}), ({}, {"params": {"cursor": "x"}})],
         "getArchive": [({"archive_id": item}, {}) for item in (archive_id, "arc_none")],
         "scanStatus": [({}, {})],
@@ -137,6 +140,7 @@ async def test_real_answers_are_as_documented(client: httpx2.AsyncClient) -> Non
         "getJob": [({"job_id": item}, {}) for item in (failed_job["id"], "job_none")],
         "retryJob": [({"job_id": item}, {}) for item in (failed_job["id"], "job_none")],
         "reindexDocument": [({"document_id": item}, {}) for item in (ready["id"], "doc_none")],
+        "reindexDocuments": [({}, {"json": {"stale": True}}), ({}, {"json": {"stale": "x"}})],
         "addRevision": [({"document_id": ready["id"]}, upload), ({"document_id": "doc_none"}, upload)],
         "restoreDocument": [({"document_id": item}, {}) for item in (ready["id"], "doc_none")],
         "deleteDocument": [({"document_id": item}, {}) for item in (ready["id"], "doc_none")],
@@ -151,6 +155,7 @@ async def test_real_answers_are_as_documented(client: httpx2.AsyncClient) -> Non
         "ready": [({}, {})],
         "metrics": [({}, {})],
         "systemStatus": [({}, {})],
+        **await evaluation_calls(client, ready["id"]),
         "followEvents": [],  # an endless answer; followed in the tests of jobs
         "followEventsBrieflyAddressed": [],
     }

@@ -24,7 +24,7 @@ operations = Operations("Evaluations")
     query=schemas.PageQuery,
     errors=("EVALUATION_NOT_FOUND", "INVALID_CURSOR"),
 )
-async def list_runs(request: Request) -> Response:
+async def list_evaluation_runs(request: Request) -> Response:
     """A page of runs."""
     set_id = request.path_params["set_id"]
     paging = Paging(request, "evaluation-runs", read_query(request, schemas.PageQuery), set=set_id)
@@ -41,7 +41,7 @@ async def list_runs(request: Request) -> Response:
     errors=("EVALUATION_NOT_FOUND", "EVALUATION_EMPTY", "INVALID_FILTER"),
     description="Their progress is shown by the run itself, and told as `evaluation` events.",
 )
-async def start_runs(request: Request) -> Response:
+async def start_evaluation_runs(request: Request) -> Response:
     """New runs."""
     body = await read_body(request, shapes.RunsCreate)
     evaluations = services(request).evaluations
@@ -59,7 +59,7 @@ async def start_runs(request: Request) -> Response:
     Answer(200, "The run.", shapes.Run),
     errors=("RUN_NOT_FOUND",),
 )
-async def get_run(request: Request) -> Response:
+async def get_evaluation_run(request: Request) -> Response:
     """One run."""
     return json_response(evaluation_wire.run(await _run(request)))
 
@@ -71,7 +71,7 @@ async def get_run(request: Request) -> Response:
     Answer(200, "It is gone; one at work ends.", schemas.Ok),
     errors=("RUN_NOT_FOUND",),
 )
-async def delete_run(request: Request) -> Response:
+async def delete_evaluation_run(request: Request) -> Response:
     """Away with a run."""
     await services(request).evaluations.delete_run((await _run(request)).id)
     return json_response({"ok": True})
@@ -85,7 +85,7 @@ async def delete_run(request: Request) -> Response:
     query=schemas.PageQuery,
     errors=("RUN_NOT_FOUND", "INVALID_CURSOR"),
 )
-async def list_results(request: Request) -> Response:
+async def list_evaluation_results(request: Request) -> Response:
     """A page of results."""
     run = await _run(request)
     paging = Paging(request, "evaluation-results", read_query(request, schemas.PageQuery), run=run.id)
@@ -103,7 +103,7 @@ async def list_results(request: Request) -> Response:
     query=shapes.ComparisonQuery,
     errors=("RUN_NOT_FOUND", "RUN_UNFINISHED", "INVALID_CURSOR"),
 )
-async def compare_runs(request: Request) -> Response:
+async def compare_evaluation_runs(request: Request) -> Response:
     """Two runs side by side."""
     run, query = await _run(request), read_query(request, shapes.ComparisonQuery)
     paging = Paging(request, "evaluation-comparison", query, run=run.id)

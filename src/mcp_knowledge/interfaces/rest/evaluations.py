@@ -190,7 +190,7 @@ async def get_judgements(request: Request) -> Response:
     errors=("INVALID_QUERY", "EVALUATION_NOT_FOUND", "DOCUMENT_NOT_FOUND", "EVALUATION_FULL"),
     description="A query is in a set once: judging it again changes its case, whatever the case of its letters.",
 )
-async def judge(request: Request) -> Response:
+async def judge_query(request: Request) -> Response:
     """One judgement."""
     body = await read_body(request, shapes.Judge)
     evaluations, set_id = services(request).evaluations, request.path_params["set_id"]
