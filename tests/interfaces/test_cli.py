@@ -132,7 +132,8 @@ def test_a_failed_job_can_be_retried_once(ingested: tuple[Path, Any]) -> None:
         (["search"], 2, "Missing argument"),
         (["ingest", "no-such-folder"], 2, "does not exist"),
         (["jobs", "--status", "lost"], 2, "must be one of"),
-        (["reindex"], 2, "name documents, or --all"),
+        (["reindex"], 2, "name documents, or --all or --stale"),
+        (["reindex", "--all", "--stale"], 2, "name documents, or --all or --stale"),
         (["reindex", "doc_unknown"], 1, "DOCUMENT_NOT_FOUND"),
         (["frobnicate"], 2, "No such command"),
     ],
@@ -221,6 +222,16 @@ def test_another_model_refuses_to_mix_vectors_until_everything_is_embedded_again
     assert run_json(data_dir, "status", **other)["staleDocuments"] == 0
     checks = {check["name"]: check for check in json.loads(run(data_dir, "doctor", "--json", **other).stdout)}
     assert checks["index"]["ok"]
+
+
+def test_only_what_is_out_of_date_is_indexed_again(tmp_path: Path) -> None:
+    data_dir, file = tmp_path / "data", tmp_path / "a.txt"
+    file.write_text("Made while passages were cut to another size.")
+    run_json(data_dir, "ingest", str(file), CHUNK_TARGET_TOKENS="150")
+    assert "reindex --stale" in run(data_dir, "status").stdout
+    assert len(run_json(data_dir, "reindex", "--stale")["ready"]) == 1
+    assert run_json(data_dir, "reindex", "--stale")["ready"] == []
+    assert "reindex --stale" not in run(data_dir, "status").stdout
 
 
 def test_reindexing_that_was_interrupted_goes_on_with_the_next_start(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from mcp_knowledge.adapters.blobs import LocalBlobStore
 from mcp_knowledge.adapters.rows.jobs import SqlJobQueue
 from mcp_knowledge.adapters.rows.store import SqlStore
 from mcp_knowledge.domain.documents import IndexVersions
+from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.web import system
 from mcp_knowledge.ports import StoreHealth
 from mcp_knowledge.settings import Settings
@@ -52,7 +53,11 @@ async def test_what_does_not_work_is_told_with_what_to_do(
     async def silent(_: SqlStore) -> StoreHealth:
         return StoreHealth("sqlite", False, 0, 7)
 
+    async def no_answer(_: SqlStore) -> int:
+        raise KnowledgeError("SERVICE_UNAVAILABLE")
+
     monkeypatch.setattr(SqlStore, "health", silent)
+    monkeypatch.setattr(SqlStore, "generation", no_answer)
     text = text_of(await page(client, "/system"))
     assert "It does not answer. Check that its disk is there" in text
     assert "Remove all documents" not in text and "This server Version" in text

@@ -274,6 +274,9 @@ def reindex(
     everything: Annotated[
         bool, typer.Option("--all", help="Every document, such as after a change of model or chunk size.")
     ] = False,
+    stale: Annotated[
+        bool, typer.Option("--stale", help="Those that another version of parser, chunker or model has made.")
+    ] = False,
     wait: Annotated[bool, typer.Option(help="Wait until every document is done or has failed.")] = True,
     as_json: AsJson = False,
 ) -> None:
@@ -285,10 +288,11 @@ def reindex(
     """
     from mcp_knowledge.interfaces.cli.ingest import reindex_documents
 
-    if bool(documents) == everything:
-        raise typer.BadParameter("name documents, or --all")
+    if [bool(documents), everything, stale].count(True) != 1:
+        raise typer.BadParameter("name documents, or --all or --stale")
     report = with_services(
-        settings_of(context), lambda services: reindex_documents(services, documents or None, wait=wait, quiet=as_json)
+        settings_of(context),
+        lambda services: reindex_documents(services, documents or None, only_stale=stale, wait=wait, quiet=as_json),
     )
     if as_json:
         output.print_json(report.to_json())

@@ -135,11 +135,12 @@ async def _add(
 
 
 async def reindex_documents(
-    services: Services, document_ids: list[str] | None, *, wait: bool, quiet: bool
+    services: Services, document_ids: list[str] | None, *, only_stale: bool, wait: bool, quiet: bool
 ) -> IngestReport:
     """Queue documents (None: all of them) to be indexed again from their originals, and see it through.
 
     Args:
+        only_stale: of all documents, those that versions made which are not the present ones.
         wait: False returns as soon as everything is in the queue (a server, or the next command that works, goes on).
         quiet: no progress bar.
     """
@@ -149,7 +150,8 @@ async def reindex_documents(
 
         async def queue_all() -> None:
             if document_ids is None:
-                watch.pending.update(await services.library.reindex_all())
+                stale_to = services.status.index_versions() if only_stale else ()
+                watch.pending.update(await services.library.reindex_all(stale_to))
             else:
                 for document_id in document_ids:
                     await services.library.reindex_document(document_id)

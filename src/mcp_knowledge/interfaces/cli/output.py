@@ -139,7 +139,7 @@ def print_status(report: dict[str, Any]) -> None:
         "Documents": documents,
         "Chunks": f"{report['chunks']:,}",
         "Queue": queue,
-        "Stale": f"{report['staleDocuments']} (run 'mcp-knowledge reindex --all')"
+        "Stale": f"{report['staleDocuments']} (run 'mcp-knowledge reindex --stale')"
         if report["staleDocuments"]
         else "none",
         "Database": f"{database['driver']}, {database['sizeBytes'] / MIB:.1f} MiB",

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from mcp_knowledge.domain.documents import IndexVersions, JobStatus
+from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.web.context import services_of
 from mcp_knowledge.interfaces.web.fields import form_fields, go
 from mcp_knowledge.interfaces.web.health import checks
@@ -130,8 +131,7 @@ async def _page(
 ) -> HTMLResponse:
     services = services_of(request)
     settings = services.settings
-    _, ready = await services.status.ready()
-    view = await _figures(services) if ready["database"] else None
+    (_, ready), view = await asyncio.gather(services.status.ready(), _figures(services))
     model = services.status.index_versions()[0].embedding_model
     works = view is not None and view.somebody_works
     found = checks(ready, settings.storage_driver, model, view.system if view else None, works)
@@ -152,13 +152,19 @@ async def _page(
     )
 
 
-async def _figures(services: Services) -> Figures:
-    system, works, run, originals_bytes = await asyncio.gather(
-        services.status.system(),
-        services.presence.somebody_works(),
-        services.jobs.background_run(),
-        services.status.originals_bytes(),
-    )
+async def _figures(services: Services) -> Figures | None:
+    """What the database knows; None while it does not answer."""
+    try:
+        system, works, run, originals_bytes = await asyncio.gather(
+            services.status.system(),
+            services.presence.somebody_works(),
+            services.jobs.background_run(),
+            services.status.originals_bytes(),
+        )
+    except KnowledgeError as error:
+        if error.code != "SERVICE_UNAVAILABLE":
+            raise
+        return None
     return Figures(system, works, run, originals_bytes, _reasons(system))
 
 
