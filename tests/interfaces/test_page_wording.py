@@ -20,7 +20,7 @@ from mcp_knowledge.domain.search import (
 from mcp_knowledge.errors import ERROR_CODES
 from mcp_knowledge.interfaces.web import wording
 from mcp_knowledge.interfaces.web.playground import explain
-from mcp_knowledge.interfaces.web.playground.marking import NEAR_CHARS, marked_text
+from mcp_knowledge.interfaces.web.playground.marking import NEAR_CHARS, marked_text, segments
 from mcp_knowledge.interfaces.web.playground.timing import stages
 
 DOCUMENT = Document(
@@ -48,7 +48,7 @@ DOCUMENT = Document(
 
 @given(st.text(), st.lists(st.tuples(st.integers(-5, 50), st.integers(-5, 50))))
 def test_marking_a_text_never_changes_it(text: str, spans: list[tuple[int, int]]) -> None:
-    parts = explain.segments(text, [Highlight(start, end) for start, end in spans])
+    parts = segments(text, [Highlight(start, end) for start, end in spans])
     assert "".join(part.text for part in parts) == text
     marked = {at for start, end in spans for at in range(max(0, start), min(end, len(text)))}
     at = 0

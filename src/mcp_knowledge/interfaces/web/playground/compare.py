@@ -6,7 +6,8 @@ from itertools import pairwise
 
 from mcp_knowledge.domain.search import Expand, Highlight, Hit, SearchResult
 from mcp_knowledge.errors import KnowledgeError
-from mcp_knowledge.interfaces.web.playground.explain import BAR_WIDTH, Segment, segments
+from mcp_knowledge.interfaces.web.playground.explain import BAR_WIDTH
+from mcp_knowledge.interfaces.web.playground.marking import Segment, segments
 from mcp_knowledge.interfaces.web.playground.question import COLUMN_NAMES, NO_FILTERS, Column, Question, limit_of
 from mcp_knowledge.services import Services
 from mcp_knowledge.settings import Settings

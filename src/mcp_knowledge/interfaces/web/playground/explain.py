@@ -7,10 +7,8 @@ from itertools import accumulate
 from mcp_knowledge.domain.query import LexicalQuery, parse_query
 from mcp_knowledge.domain.search import Hit, Ranking, SearchMode, SearchResult, SideCandidate
 from mcp_knowledge.domain.tokens import is_unspaced
-from mcp_knowledge.interfaces.web.playground.marking import MarkedText, Segment, marked_text, segments
+from mcp_knowledge.interfaces.web.playground.marking import MarkedText, marked_text
 from mcp_knowledge.interfaces.web.wording import score
-
-__all__ = ["BAR_WIDTH", "Bar", "ExplainedHit", "Segment", "hits", "segments"]
 
 BAR_WIDTH = 100.0  # user units of a drawing's width; all its lengths are shares of it
 
