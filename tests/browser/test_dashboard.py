@@ -180,6 +180,7 @@ def test_searches_are_addresses_and_options_ask_again_at_once(visit: Visits, ser
     page = person.page
     expect(page.locator(".hit")).to_have_count(1)
     expect(page.get_by_role("radio", name="Words")).to_be_checked()
+    page.get_by_text("How", exact=True).click()
     page.get_by_role("checkbox", name="One per document").click()
     expect(page).to_have_url(re.compile("collapse=document"))
     expect(page.locator(".hit")).to_have_count(1)

@@ -1,7 +1,7 @@
 import json
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_knowledge.domain.filters import parse_filters
@@ -38,6 +38,7 @@ def meaning(filters: Any) -> set[str]:
     return {repr(item) for item in parse_filters(filters)}
 
 
+@settings(deadline=None)
 @given(st.dictionaries(KEYS, CONDITIONS | SCALARS))
 def test_filters_become_rows_and_the_same_filters_again(filters: dict[str, Any]) -> None:
     rows = rows_of_filters(filters)
@@ -49,6 +50,7 @@ def test_filters_become_rows_and_the_same_filters_again(filters: dict[str, Any])
     assert all(row.sentence for row in rows)
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(ANY_TEXT | KEYS, st.sampled_from([*OPERATORS, "no"]), ANY_TEXT, st.sampled_from([*KINDS, "no"]))
