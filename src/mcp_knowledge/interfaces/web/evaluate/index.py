@@ -6,6 +6,8 @@ from typing import Any
 from mcp_knowledge.domain.evaluations import Difference
 
 _NAMES = {
+    "parsers": "Readers of files",
+    "maxCollapseCandidates": "Most candidates, documents once",
     "chunkTargetTokens": "Tokens in a passage",
     "chunkMinTokens": "Least tokens in a passage",
     "chunkMaxTokens": "Most tokens in a passage",

@@ -16,7 +16,7 @@ from mcp_knowledge.interfaces.web.templating import render
 from mcp_knowledge.services import Services
 from mcp_knowledge.services.evaluation_runs import MAX_CASES
 
-PAGE_RESULTS = 50
+PAGE_RESULTS = 30
 OFFERED_RUNS = 50
 ALONE = "none"  # instead of a run to compare with
 
