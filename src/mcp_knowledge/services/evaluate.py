@@ -5,7 +5,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -120,11 +120,13 @@ async def evaluate(
     judged: JudgedSet,
     ways: Sequence[RunSettings],
     document_ids: Mapping[str, str] | None = None,
+    told: Callable[[int], None] = lambda queries: None,
 ) -> list[Evaluation]:
     """Run every query once in each way to search, one after another.
 
     Args:
         document_ids: the document id of each judged id, from `add_documents`; None: judged ids are document ids.
+        told: is told of every further query that was run.
     """
     known = document_ids or {}
     cases = [
@@ -138,8 +140,19 @@ async def evaluate(
         )
         for item in judged.queries
     ]
-    measured = [case for case in cases if case.judged]
-    return [Evaluation(way, summary([result async for result in measuring.results(measured, way)])) for way in ways]
+    return [
+        Evaluation(way, await _metrics(measuring, [case for case in cases if case.judged], way, told)) for way in ways
+    ]
+
+
+async def _metrics(
+    measuring: Measuring, cases: Sequence[Case], way: RunSettings, told: Callable[[int], None]
+) -> Metrics:
+    results = []
+    async for result in measuring.results(cases, way):
+        results.append(result)
+        told(1)
+    return summary(results)
 
 
 def _stored(folder: Path, name: str, content: bytes) -> StoredUpload:

@@ -83,12 +83,18 @@ def evaluate(
     measured: list[Measured] = []
     if set_name is not None:
         measured = run_set(
-            settings, set_name, ways, run_name=run_name, baseline=baseline, keep_as_baseline=keep_as_baseline
+            settings,
+            set_name,
+            ways,
+            run_name=run_name,
+            baseline=baseline,
+            keep_as_baseline=keep_as_baseline,
+            quiet=as_json,
         )
         evaluations = [item.evaluation for item in measured]
     else:
         assert folder is not None
-        evaluations = run_folder(settings, folder, ways)
+        evaluations = run_folder(settings, folder, ways, quiet=as_json)
     missed = shortfalls(evaluations, wanted)
     if as_json:
         output.print_json(_report(evaluations, measured))

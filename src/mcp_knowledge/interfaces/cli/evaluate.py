@@ -4,7 +4,7 @@ with floors for scripts.
 
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,8 +13,10 @@ import typer
 from mcp_knowledge.domain.evaluations import METRIC_NAMES, Comparison, Run, RunSettings
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.cli.context import with_services
+from mcp_knowledge.interfaces.cli.ingest import progress_bar
 from mcp_knowledge.services import Services
 from mcp_knowledge.services.evaluate import Evaluation, JudgedSet, add_documents, evaluate, read_judged_set
+from mcp_knowledge.services.evaluations import Evaluations
 from mcp_knowledge.settings import Settings
 
 _FLOOR = re.compile(r"(?:([a-z]+@[0-9]+)=)?([01](?:\.[0-9]+)?|\.[0-9]+)")
@@ -69,11 +71,19 @@ def shortfalls(evaluations: Sequence[Evaluation], wanted: Sequence[Floor]) -> li
     ]
 
 
-def run_folder(settings: Settings, folder: Path, ways: Sequence[RunSettings]) -> list[Evaluation]:
+def run_folder(settings: Settings, folder: Path, ways: Sequence[RunSettings], *, quiet: bool) -> list[Evaluation]:
     """Run a judged folder in each way to search. Raises KnowledgeError for a faulty one."""
     judged = read_judged_set(folder)
+    with progress_bar(quiet) as bar:
+        task = bar.add_task("queries", total=len(judged.queries) * len(ways))
+        return _run_folder(settings, judged, ways, lambda queries: bar.advance(task, queries))
+
+
+def _run_folder(
+    settings: Settings, judged: JudgedSet, ways: Sequence[RunSettings], told: Callable[[int], None]
+) -> list[Evaluation]:
     if judged.documents is None:
-        return with_services(settings, lambda services: _on_own_documents(services, judged, ways))
+        return with_services(settings, lambda services: _on_own_documents(services, judged, ways, told))
     with tempfile.TemporaryDirectory(prefix="mcp-knowledge-eval-") as temporary:
         elsewhere = {
             "data_dir": Path(temporary),
@@ -83,7 +93,7 @@ def run_folder(settings: Settings, folder: Path, ways: Sequence[RunSettings]) ->
             "storage_path": None,
         }
         apart = settings.model_copy(update=elsewhere)
-        return with_services(apart, lambda services: _on_its_documents(services, judged, ways))
+        return with_services(apart, lambda services: _on_its_documents(services, judged, ways, told))
 
 
 def run_set(
@@ -94,6 +104,7 @@ def run_set(
     run_name: str | None,
     baseline: str | None,
     keep_as_baseline: bool,
+    quiet: bool,
 ) -> list[Measured]:
     """Run a stored set in each way to search.
 
@@ -117,7 +128,7 @@ def run_set(
         measured = []
         for way in ways:
             queued = (await evaluations.create_runs(found.id, [way], run_name))[0]
-            ended = await evaluations.execute(queued)
+            ended = await _followed(evaluations, queued, quiet)
             if ended is None:
                 raise KnowledgeError("RUN_NOT_FOUND", "The run was deleted while it was at work.")
             done = ended.metrics is not None and compare_with is not None
@@ -129,12 +140,23 @@ def run_set(
     return with_services(settings, use)
 
 
-async def _on_own_documents(services: Services, judged: JudgedSet, ways: Sequence[RunSettings]) -> list[Evaluation]:
+async def _followed(evaluations: Evaluations, queued: Run, quiet: bool) -> Run | None:
+    """See a run through, with a bar."""
+    with progress_bar(quiet) as bar:
+        task = bar.add_task(queued.settings.name, total=None)
+        return await evaluations.execute(queued, lambda run: bar.update(task, completed=run.done, total=run.total))
+
+
+async def _on_own_documents(
+    services: Services, judged: JudgedSet, ways: Sequence[RunSettings], told: Callable[[int], None]
+) -> list[Evaluation]:
     known = await services.evaluations.documents_named({name for query in judged.queries for name in query.names})
-    return await evaluate(services.evaluations.measuring, judged, ways, known)
+    return await evaluate(services.evaluations.measuring, judged, ways, known, told)
 
 
-async def _on_its_documents(services: Services, judged: JudgedSet, ways: Sequence[RunSettings]) -> list[Evaluation]:
+async def _on_its_documents(
+    services: Services, judged: JudgedSet, ways: Sequence[RunSettings], told: Callable[[int], None]
+) -> list[Evaluation]:
     document_ids = await add_documents(services.library, judged.documents or ())
     await services.worker.drain()
-    return await evaluate(services.evaluations.measuring, judged, ways, document_ids)
+    return await evaluate(services.evaluations.measuring, judged, ways, document_ids, told)

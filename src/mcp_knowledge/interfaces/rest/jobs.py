@@ -74,7 +74,9 @@ async def retry_job(request: Request) -> Response:
     "/events",
     "Follow changes as they happen",
     Answer(
-        200, "Server-Sent Events: document, job, archive, scan; data is the changed thing.", media_type=_EVENT_STREAM
+        200,
+        "Server-Sent Events: document, job, archive, scan, evaluation (a run); data is the changed thing.",
+        media_type=_EVENT_STREAM,
     ),
     errors=("SERVICE_UNAVAILABLE",),
     description="`Last-Event-ID` brings what was missed, as far as the server still has it. Polling always works too. "
