@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from contract_kit import DIMENSIONS, FINGERPRINT, Backend, add, chunk, claim_one, fake_vector, indexed, new_document
 
+from mcp_knowledge.adapters.rows import lexical
 from mcp_knowledge.domain.absence import Absence
 from mcp_knowledge.domain.query import parse_query
 from mcp_knowledge.domain.search import Scope, SearchMode, SearchRequest
@@ -160,3 +161,21 @@ async def test_a_question_without_words_and_one_with_too_few_say_so(backend: Bac
     assert [word.text for word in found.words if not word.part] == ["real-time", "zebra", "重跑控制"]
     assert {"real", "time", "重跑"} <= {word.text for word in found.words if word.part}
     assert "no word of the question stands in it" in told
+
+
+async def test_common_words_alone_stand_behind_rarer_ones_in_a_large_corpus_and_that_is_said(
+    backend: Backend, asker: Asker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lexical, "_DRIVING_ROWS", 5)  # so that this corpus is a large one
+    filler = " ".join(f"word{number}" for number in range(60))
+    for number in range(5):
+        await add(backend, f"gamma alpha {number} {filler}")
+    for number in range(6):
+        await add(backend, f"beta {number} {filler}", f"alpha {number} {filler}")
+    await add(backend, *(f"other {number} {filler}" for number in range(40)))
+    subject = await add(backend, "beta alpha beta alpha beta")
+    found, told = await asker.ask("alpha beta gamma", subject.id, mode="lexical")
+    assert found.lexical is not None
+    assert (found.lexical.rank, found.lexical.considered) == (1, False)
+    assert found.outcome == "no_candidate"
+    assert "By words it shares only common ones with the question; passages with its rarer words went first." in told
