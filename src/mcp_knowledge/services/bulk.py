@@ -11,6 +11,7 @@ from mcp_knowledge.ports import Change, DocumentChanges, DocumentQuery, Reindex,
 from mcp_knowledge.services.events import Events
 
 UNDO_MS = 30_000  # how long what was deleted on the dashboard can be brought back
+_UNDO_MS_EACH = 10  # more for each document: the first of many must not be removed while others still have their turn
 _AT_ONCE = 100  # documents of one transaction: others may write between two
 _IDS_AT_ONCE = 2000
 
@@ -75,9 +76,13 @@ class Bulk:
         return BulkOutcome(len(document_ids) - refused.total(), dict(refused))
 
     async def delete(self, document_ids: Sequence[str], undo_ms: int = UNDO_MS, told: Told = untold) -> BulkOutcome:
-        """Out of lists and search as they go; for `undo_ms` they can be restored, then jobs remove the rest."""
+        """Out of lists and search as they go. For `undo_ms`, and longer when they are many, they can be restored, then
+        jobs remove the rest.
+        """
         until_ms: int | None = None
         missing = 0
+        if undo_ms:
+            undo_ms += _UNDO_MS_EACH * (len(document_ids) - 1)
         for start in range(0, len(document_ids), _AT_ONCE):
             some = document_ids[start : start + _AT_ONCE]
             documents = await self._store.get_documents(some)
@@ -97,18 +102,21 @@ class Bulk:
             until_ms if undo_ms else None,
         )
 
-    async def restore_deletion(self, until_ms: int, told: Told = untold) -> BulkOutcome:
-        """Bring back what is left of a deletion."""
-        ids = await self._changes.restorable(until_ms)
+    async def restorable(self, until_ms: int) -> list[str]:
+        """Ids of a deletion's documents that can still be brought back."""
+        return await self._changes.restorable(until_ms)
+
+    async def restore_all(self, document_ids: Sequence[str], told: Told = untold) -> BulkOutcome:
+        """Bring documents back."""
         refused = Counter[str]()
-        for start in range(0, len(ids), _AT_ONCE):
-            some = ids[start : start + _AT_ONCE]
+        for start in range(0, len(document_ids), _AT_ONCE):
+            some = document_ids[start : start + _AT_ONCE]
             faults = await self._changes.restore(some)
             refused.update(faults.values())
             await self._tell([item for item in some if item not in faults])
             told(start + len(some))
         self._wake()
-        return BulkOutcome(len(ids) - refused.total(), dict(refused))
+        return BulkOutcome(len(document_ids) - refused.total(), dict(refused))
 
     async def restore(self, document_id: str) -> Document:
         """Bring one document back; a live one stays as it is.

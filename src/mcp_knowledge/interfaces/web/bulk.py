@@ -18,7 +18,6 @@ from mcp_knowledge.interfaces.web.list_view import PAGE_DOCUMENTS, UNFILED, List
 from mcp_knowledge.interfaces.web.templating import render
 from mcp_knowledge.ports import Change, Move, Reindex, Tag, Untag
 from mcp_knowledge.services import Services
-from mcp_knowledge.services.bulk import BulkOutcome, Told
 from mcp_knowledge.services.errands import Work
 
 PATIENCE_S = 1.5  # a change that takes longer shows its progress
@@ -46,19 +45,11 @@ async def change_documents(request: Request) -> RedirectResponse:
     try:
         ids = await _chosen(services, fields, view)
         if fields.get("do") == "delete":
-            return await _run(services, len(ids), view, "removed", partial(_delete, services, ids))
+            return await _run(services, len(ids), view, "removed", lambda told: services.bulk.delete(ids, told=told))
         change = await _change(services, fields)
     except _Fault as fault:
         return go(outcomes.fault_at(view.address(), str(fault)))
-    return await _run(services, len(ids), view, _NAMES[type(change)], partial(_apply, services, ids, change))
-
-
-async def _delete(services: Services, ids: list[str], told: Told) -> BulkOutcome:
-    return await services.bulk.delete(ids, told=told)
-
-
-async def _apply(services: Services, ids: list[str], change: Change, told: Told) -> BulkOutcome:
-    return await services.bulk.change(ids, change, told)
+    return await _run(services, len(ids), view, _NAMES[type(change)], partial(services.bulk.change, ids, change))
 
 
 async def _run(services: Services, total: int, view: ListView, name: str, work: Work) -> RedirectResponse:
@@ -86,8 +77,8 @@ async def restore_documents(request: Request) -> RedirectResponse:
     services = services_of(request)
     until = (await form_fields(request)).get("until")
     until_ms = int(until) if until.isascii() and until.isdecimal() and len(until) <= 15 else 0
-    outcome = await services.bulk.restore_deletion(until_ms)
-    return go(outcomes.told_at(view_left(request).address(), "restored", outcome))
+    ids = await services.bulk.restorable(until_ms)
+    return await _run(services, len(ids), view_left(request), "restored", partial(services.bulk.restore_all, ids))
 
 
 @router.post("/documents/{document_id}/delete")

@@ -12,7 +12,7 @@ from mcp_knowledge.services.bulk import BulkOutcome
 
 _QUESTIONS = (
     "Why did the light fail in 1923?",
-    "Are dogs allowed on the boat and in the tower?",
+    "Are dogs allowed in the tower?",
     "Which part makes the lens tick?",
 )
 QUESTIONS = tuple((question, f"/playground?{urlencode({'q': question})}") for question in _QUESTIONS)
