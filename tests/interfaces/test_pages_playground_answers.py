@@ -114,6 +114,7 @@ async def test_what_is_missing_can_be_named_by_title_or_id_and_is_followed_throu
     assert step is not None
     assert f"It is here, at place {step[2]}." in text_of(await page(client, unescape(step[1])))
     choices = part(await page(client, f"{search}&missing=md"), 'id="why-not"', "</section>")
+    assert "Name more of the title" not in choices
     assert "Which document do you mean?" in choices and f"missing={other}#why-not" in choices
     assert "No title or file name has “nowhere” in it" in text_of(await page(client, f"{search}&missing=nowhere"))
     assert "There is no document with this id" in await page(client, f"{search}&missing=doc_1")

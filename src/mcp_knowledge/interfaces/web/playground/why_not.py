@@ -67,11 +67,12 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """The answer to somebody who misses something: a verdict, or documents to choose from."""
+    """The answer to somebody who misses something: a verdict, or documents to choose from (of `more` that fit)."""
 
     text: str
     verdict: Verdict | None
     choices: list[Document]
+    more: bool = False
 
 
 async def missing_of(services: Services, question: Question, request: SearchRequest) -> Missing | None:
@@ -87,10 +88,10 @@ async def missing_of(services: Services, question: Question, request: SearchRequ
     if (is_id := _ID.fullmatch(text)) is not None:
         document_id, chunk_id = (text, None) if is_id[1] == "doc" else (None, text)
     else:
-        choices, _ = await services.library.list_documents(DocumentQuery(search=text, limit=MAX_CHOICES))
+        choices, after = await services.library.list_documents(DocumentQuery(search=text, limit=MAX_CHOICES))
         same = [item for item in choices if item.title.casefold() == text.casefold()]
         if len(same or choices) != 1:
-            return Missing(text, None, choices)
+            return Missing(text, None, choices, more=after is not None)
         document_id = (same or choices)[0].id
     found = await services.why_not.ask(request, document_id, chunk_id)
     most = services.settings.max_search_limit_api
