@@ -172,7 +172,7 @@ async def test_lines_become_a_set_or_nothing_does(client: httpx2.AsyncClient) ->
     assert "3 questions were added." in told and "1 document that they name was not found" in told
     assert "carry over days 1 right question" in told and "quantum chromodynamics No answer" in told
     assert "lost 1 not found" in told
-    exported = await client.get(re.findall(r'href="(/api/v1/evaluations/[^"]+/export)"', html)[0])
+    exported = await client.get(re.findall(r'href="(/api/v1/evaluations/[^"]+/export\?documents=names)"', html)[0])
     assert [json.loads(line)["query"] for line in exported.text.splitlines()] == [
         "carry over days",
         "quantum chromodynamics",
@@ -246,6 +246,9 @@ async def test_runs_are_compared_with_the_baseline_question_by_question(client: 
     await sent(client, f"/evaluate/{set_id}/runs", way="words")
     html = await runs_ended(client, set_id)
     assert html.count("<polyline") == 4 * 2 + 2  # a line for each way in each panel, and the legend
+    await sent(client, f"/evaluate/{set_id}/baseline", run="")
+    assert "−0.500" not in text_of(await page(client, f"/evaluate/{set_id}"))
+    await sent(client, f"/evaluate/{set_id}/baseline", run=meaning)
     asked = await page(client, f"/evaluate/runs/{meaning}/delete")
     assert "Delete the run “ Meaning ” of" in text_of(asked)
     gone = await sent(client, f"/evaluate/runs/{meaning}/delete")

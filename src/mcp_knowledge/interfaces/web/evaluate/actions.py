@@ -60,9 +60,9 @@ async def start_runs(request: Request, set_id: str) -> Response:
 
 @router.post("/evaluate/{set_id}/baseline")
 async def choose_baseline(request: Request, set_id: str) -> Response:
-    """Compare the set's runs with this one from now on."""
+    """Compare the set's runs with this one from now on; with none when no run is named."""
     fields = await form_fields(request)
-    await services_of(request).evaluations.update_set(set_id, baseline_run_id=fields.get("run"))
+    await services_of(request).evaluations.update_set(set_id, baseline_run_id=fields.get("run") or None)
     return go(f"/evaluate/{set_id}")
 
 
