@@ -6,15 +6,13 @@ from hypothesis import strategies as st
 
 from mcp_knowledge.domain.filters import parse_filters
 from mcp_knowledge.interfaces.web.playground.filter_builder import (
-    KINDS,
-    OPERATORS,
-    Row,
     filters_of_rows,
     rows_of_filters,
     rows_of_form,
     same_filters,
     spelled,
 )
+from mcp_knowledge.interfaces.web.playground.row import KINDS, OPERATORS, Row
 
 ANY_TEXT = st.text(max_size=30) | st.sampled_from(["5", "true", "null", "", " ", 'a, "b"', "a\nb", "2024-05-01"])
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | ANY_TEXT

@@ -8,27 +8,22 @@ from mcp_knowledge.domain.search import Expand, Highlight, Hit, SearchResult
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.web.playground.explain import BAR_WIDTH
 from mcp_knowledge.interfaces.web.playground.marking import Segment, segments
+from mcp_knowledge.interfaces.web.playground.moving import (
+    ROW_HEIGHT,
+    Between,
+    Movement,
+    between,
+    first_places,
+    movement,
+    onward,
+)
 from mcp_knowledge.interfaces.web.playground.question import COLUMN_NAMES, NO_FILTERS, Column, Question, limit_of
 from mcp_knowledge.services import Services
 from mcp_knowledge.settings import Settings
 
-ROW_HEIGHT = 10.0  # user units of the drawing between two columns
-LINES_WIDTH = 20.0
 _SNIPPET_CHARS = 320
 _BEFORE_MATCH_CHARS = 60
 _ADDED = Column("hybrid")
-
-
-@dataclass(frozen=True, slots=True)
-class Movement:
-    """Where a hit stands in a neighbouring column. `kind`: same, up, down, new (is not there) or gone (will not be).
-
-    `sign` says it in a few characters, `sentence` in words.
-    """
-
-    kind: str
-    sign: str
-    sentence: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +37,6 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """From a hit's place in one column to its place in the next, as a path of the drawing between them."""
-
-    subject: str
-    kind: str
-    path: str
-
-
-@dataclass(frozen=True, slots=True)
 class Side:
     """One column: what it was asked, what came of it, and how long that took."""
 
@@ -61,15 +47,6 @@ class Side:
     result: SearchResult | None
     error: KnowledgeError | None
     bar_width: float
-
-
-@dataclass(frozen=True, slots=True)
-class Between:
-    """What lies between two columns: lines, and how many hits are in both (`shared` of the longer list's `total`)."""
-
-    lines: list[Line]
-    shared: int
-    total: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +105,7 @@ async def _search(services: Services, question: Question, settings: Settings) ->
 def _compared(question: Question, results: Sequence[SearchResult | KnowledgeError], limit: int) -> Comparison:
     by_document = any(question.in_column(column).collapsed for column in question.columns)
     lists = [[] if isinstance(item, KnowledgeError) else _subjects(item, by_document) for item in results]
-    places = [_places(subjects) for subjects in lists]
+    places = [first_places(subjects) for subjects in lists]
     slowest = max((item.timings.total_ms for item in results if isinstance(item, SearchResult)), default=0.0)
     sides = [
         Side(
@@ -146,7 +123,7 @@ def _compared(question: Question, results: Sequence[SearchResult | KnowledgeErro
     total = max(map(len, shown))
     return Comparison(
         sides=sides,
-        betweens=[_between(left, right) for left, right in pairwise(shown)],
+        betweens=[between(left, right) for left, right in pairwise(shown)],
         noun="document" if by_document else "passage",
         shared=len(set(shown[0]).intersection(*shown[1:])),
         total=total,
@@ -158,14 +135,6 @@ def _subjects(result: SearchResult, by_document: bool) -> list[str]:
     return [hit.document_id if by_document else hit.chunk_id for hit in result.hits]
 
 
-def _places(subjects: Sequence[str]) -> dict[str, int]:
-    """The first place of each, from 1."""
-    places: dict[str, int] = {}
-    for place, subject in enumerate(subjects, 1):
-        places.setdefault(subject, place)
-    return places
-
-
 def _placed(
     result: SearchResult, index: int, lists: list[list[str]], places: list[dict[str, int]], limit: int
 ) -> list[Placed]:
@@ -175,51 +144,12 @@ def _placed(
             subject,
             hit,
             _snippet(hit),
-            _onward(place, places[1].get(subject), limit)
+            onward(place, places[1].get(subject), limit)
             if index == 0
-            else _movement(place, places[index - 1].get(subject)),
+            else movement(place, places[index - 1].get(subject)),
         )
         for place, (subject, hit) in enumerate(zip(lists[index][:limit], result.hits, strict=False), 1)
     ]
-
-
-def _movement(place: int, before: int | None) -> Movement:
-    if before is None:
-        return Movement("new", "new", "Not found in the column before")
-    if before == place:
-        return Movement("same", "=", f"Also number {place} in the column before")
-    kind, arrow, word = ("up", "↑", "up") if place < before else ("down", "↓", "down")
-    steps = abs(before - place)
-    return Movement(kind, f"{arrow}{steps}", f"{steps} {word}: number {before} in the column before")
-
-
-def _onward(place: int, after: int | None, limit: int) -> Movement:
-    if after is None:
-        return Movement("gone", "gone", "Not found in the next column")
-    if after == place:
-        return Movement("same", f"→{after}", f"Also number {after} in the next column")
-    beyond = ", below what is shown" if after > limit else ""
-    return Movement("up" if after < place else "down", f"→{after}", f"Number {after} in the next column{beyond}")
-
-
-def _between(left: Sequence[str], right: Sequence[str]) -> Between:
-    from_places, to_places = _places(left), _places(right)
-    lines = [
-        Line(subject, _kind(place, to_places[subject]), _curve(place, to_places[subject]))
-        for subject, place in from_places.items()
-        if subject in to_places
-    ]
-    return Between(lines, len(lines), max(len(from_places), len(to_places)))
-
-
-def _kind(before: int, after: int) -> str:
-    return "same" if before == after else "up" if after < before else "down"
-
-
-def _curve(before: int, after: int) -> str:
-    start, end = ((place - 0.5) * ROW_HEIGHT for place in (before, after))
-    middle = LINES_WIDTH / 2
-    return f"M0 {start:g}C{middle:g} {start:g} {middle:g} {end:g} {LINES_WIDTH:g} {end:g}"
 
 
 def _bar_width(result: SearchResult | KnowledgeError, slowest: float) -> float:

@@ -13,7 +13,6 @@ from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.rest.arguments import parse_json
 from mcp_knowledge.interfaces.web.playground.filter_builder import (
     MAX_ROWS,
-    Row,
     filters_of_rows,
     rows_of_filters,
     rows_of_form,
@@ -21,6 +20,7 @@ from mcp_knowledge.interfaces.web.playground.filter_builder import (
     spelled,
 )
 from mcp_knowledge.interfaces.web.playground.question import Question, filters_from
+from mcp_knowledge.interfaces.web.playground.row import Row
 from mcp_knowledge.ports.metadata import KnownValue, MetadataKey
 from mcp_knowledge.services.metadata import MAX_SEARCH_CHARS, Metadata
 

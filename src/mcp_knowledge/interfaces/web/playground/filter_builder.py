@@ -1,82 +1,21 @@
-"""Metadata conditions as rows of a form: what each says in words, and the JSON that REST and MCP take. Each side can be
-made from the other without loss, types included.
+"""Metadata conditions as rows of a form, and as the JSON that REST and MCP take: each can be made from the other, types
+included.
 """
 
-import csv
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
 from mcp_knowledge.domain.filters import Filter, Scalar, ValueKind, parse_filters
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.rest.arguments import parse_json
+from mcp_knowledge.interfaces.web.playground.row import OPERATORS, Row
+from mcp_knowledge.interfaces.web.playground.row_values import RowError, condition
 
-OPERATORS = {
-    "eq": "is",
-    "neq": "is not",
-    "in": "is one of",
-    "gte": "is at least",
-    "lte": "is at most",
-    "exists": "exists",
-    "missing": "is missing",
-}
-KINDS = {
-    "": "as found",
-    "string": "text",
-    "number": "number",
-    "boolean": "true or false",
-    "null": "nothing (null)",
-    "json": "JSON",
-}
 MAX_ROWS = 50
 Kinds = Mapping[str, tuple[ValueKind, ...]]  # of the values that documents have, by key
-_WITHOUT_VALUE = ("exists", "missing")
-_BOOLEANS = {"true": True, "yes": True, "false": False, "no": False}
-
-
-class RowError(Exception):
-    """Why a row makes no condition, as a sentence; `unfinished` when there is merely something left to fill in."""
-
-    def __init__(self, sentence: str, unfinished: bool = False) -> None:
-        super().__init__(sentence)
-        self.unfinished = unfinished
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One condition as the form has it: all text. `problem` is a sentence to show beside it.
-
-    Args:
-        operator: a key of `OPERATORS`.
-        kind: a key of `KINDS`; empty: of the kind that the documents' own values have.
-    """
-
-    key: str = ""
-    operator: str = "eq"
-    value: str = ""
-    kind: str = ""
-    problem: str = ""
-    unfinished: bool = False
-
-    @property
-    def blank(self) -> bool:
-        """Whether nothing was filled in."""
-        return not (self.key or self.value)
-
-    @property
-    def takes_value(self) -> bool:
-        """Whether the operator compares with something."""
-        return self.operator not in _WITHOUT_VALUE
-
-    @property
-    def sentence(self) -> str:
-        """The condition in words."""
-        words = f"{self.key} {OPERATORS.get(self.operator, self.operator)}"
-        if not self.takes_value:
-            return words
-        return f"{words} nothing" if self.kind == "null" else f"{words} {self.value or '“”'}"
 
 
 def rows_of_form(
@@ -99,7 +38,7 @@ def filters_of_rows(rows: Iterable[Row], kinds: Kinds) -> tuple[dict[str, Any], 
     checked: list[Row] = []
     for row in rows:
         try:
-            operator, value = _condition(row, kinds.get(row.key, ()))
+            operator, value = condition(row, kinds.get(row.key, ()))
             parse_filters({row.key: {operator: value}})
             if operator in found.get(row.key, {}):
                 hint = "; “is one of” takes several values" if operator == "eq" else ""
@@ -180,76 +119,3 @@ def _text(value: Scalar, kind: str) -> str:
 
 def _quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"' if not text or text != text.strip() or set(text) & set(',"') else text
-
-
-def _condition(row: Row, kinds: tuple[ValueKind, ...]) -> tuple[str, Any]:
-    """The operator and its operand in JSON. Raises RowError."""
-    if row.operator not in OPERATORS:
-        raise RowError("Choose how to compare.")
-    if row.kind not in KINDS:
-        raise RowError("Choose what kind of value this is.")
-    if not row.key:
-        raise RowError("Choose a key.", unfinished=True)
-    if not row.takes_value:
-        return "exists", row.operator == "exists"
-    if row.kind == "json":
-        return row.operator, _from_json(row.value)
-    if not row.value.strip() and row.kind not in ("string", "null"):
-        raise RowError("Choose a value. Until then the condition is not used.", unfinished=True)
-    if row.operator == "in":
-        return "in", [_value(item, row.kind, kinds) for item in _parts(row.value)]
-    return row.operator, _value(row.value, row.kind, kinds)
-
-
-def _from_json(text: str) -> Any:
-    try:
-        return parse_json(text.encode("utf-8", "replace"), "INVALID_FILTER")
-    except KnowledgeError:
-        raise RowError("This is not valid JSON.") from None
-
-
-def _parts(text: str) -> list[str]:
-    """The values between commas; one in double quotes may hold commas itself."""
-    try:
-        (parts,) = csv.reader([text], skipinitialspace=True, strict=True)
-    except (csv.Error, ValueError):
-        raise RowError("Put commas between the values, and double quotes around one that has a comma.") from None
-    return parts
-
-
-def _value(text: str, kind: str, kinds: tuple[ValueKind, ...]) -> Scalar:
-    if kind == "string":
-        return text
-    if kind == "null":
-        return None
-    text = text.strip()
-    if kind == "boolean":
-        if text.lower() not in _BOOLEANS:
-            raise RowError("Write true or false.")
-        return _BOOLEANS[text.lower()]
-    if kind == "number":
-        number = _number(text)
-        if number is None:
-            raise RowError(f"“{text[:40]}” is not a number.")
-        return number
-    return _as_in_documents(text, kinds)
-
-
-def _number(text: str) -> int | float | None:
-    try:
-        value = parse_json(text.encode("utf-8", "replace"), "INVALID_FILTER")
-    except KnowledgeError:
-        return None
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-def _as_in_documents(text: str, kinds: tuple[ValueKind, ...]) -> Scalar:
-    """The value of the kind that the documents' own values have; where they say nothing, of the kind it looks like."""
-    number = _number(text)
-    if number is not None and ("number" in kinds or not kinds):
-        return number
-    if "boolean" in kinds and text.lower() in _BOOLEANS:
-        return _BOOLEANS[text.lower()]
-    if not kinds and text in ("true", "false"):
-        return text == "true"
-    return text

@@ -11,6 +11,7 @@ from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.web.context import services_of
 from mcp_knowledge.interfaces.web.fields import go
 from mcp_knowledge.interfaces.web.judging import judging_of
+from mcp_knowledge.interfaces.web.own_origin import own_origin
 from mcp_knowledge.interfaces.web.playground import compare, explain
 from mcp_knowledge.interfaces.web.playground.conditions import (
     FORM_FIELDS,
@@ -18,11 +19,11 @@ from mcp_knowledge.interfaces.web.playground.conditions import (
     conditions_of,
     with_choices,
 )
-from mcp_knowledge.interfaces.web.playground.filter_builder import KINDS, OPERATORS
 from mcp_knowledge.interfaces.web.playground.pickers import chips_of, pickers_of
 from mcp_knowledge.interfaces.web.playground.question import ADDRESS, Question, question_of
 from mcp_knowledge.interfaces.web.playground.reading import reading_of
 from mcp_knowledge.interfaces.web.playground.request_code import KEY_VARIABLE, request_codes
+from mcp_knowledge.interfaces.web.playground.row import KINDS, OPERATORS
 from mcp_knowledge.interfaces.web.playground.timing import stages
 from mcp_knowledge.interfaces.web.playground.why_not import missing_of, sought_of
 from mcp_knowledge.interfaces.web.templating import render
@@ -170,6 +171,7 @@ async def _answer(request: Request, services: Services, question: Question) -> d
     needs_key = services.access.passphrase_required
     return _NO_ANSWER | {
         "needs_key": needs_key,
+        "origin": own_origin(request),
         "result": result,
         "hits": explain.hits(result, settings.rrf_k),
         "stages": stages(result.timings, asked.mode),

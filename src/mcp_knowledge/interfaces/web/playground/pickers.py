@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from starlette.datastructures import QueryParams
 
 from mcp_knowledge.errors import KnowledgeError
-from mcp_knowledge.interfaces.web.playground.filter_builder import Row, filters_of_rows, spelled
+from mcp_knowledge.interfaces.web.playground.filter_builder import filters_of_rows, spelled
 from mcp_knowledge.interfaces.web.playground.question import Question
+from mcp_knowledge.interfaces.web.playground.row import Row
 from mcp_knowledge.ports import DocumentQuery
 from mcp_knowledge.services import Services
 from mcp_knowledge.services.search_request import MAX_IDS

@@ -10,11 +10,12 @@ from fastapi import Request
 
 from mcp_knowledge.domain.filters import Filter
 from mcp_knowledge.domain.search import Expand, SearchRequest
+from mcp_knowledge.interfaces.web.own_origin import own_origin
 from mcp_knowledge.interfaces.web.playground.filter_builder import short
 from mcp_knowledge.settings import Settings
 
 KEY_VARIABLE = "MCP_KNOWLEDGE_KEY"  # of the environment, so that no secret stands in a command
-_SEARCH = "api/v1/search"
+_SEARCH = "/api/v1/search"
 _LINE_CHARS = 88
 
 
@@ -34,7 +35,7 @@ def request_codes(request: Request, search: SearchRequest, settings: Settings, *
     Args:
         needs_key: whether requests need an API key.
     """
-    base = str(request.base_url)
+    base = own_origin(request)
     body = rest_body(search, settings)
     arguments, note = tool_arguments(search, settings)
     return [
