@@ -3,31 +3,43 @@
 import asyncio
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx2
 import pytest
-from front_door import Server
+from front_door import Server, add, running_client
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from playwright.sync_api import Browser, Locator, expect
 from visitors import PATIENCE_MS, Visitor, Visits
 
+from mcp_knowledge.settings import load_settings
+
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser-operator")]
 expect.set_options(timeout=PATIENCE_MS)
 
 PASSPHRASE = "correct horse battery"
+T = TypeVar("T")
+
+
+def elsewhere(work: Coroutine[Any, Any, T]) -> T:
+    """What the work gives, done in another thread: the browser's own loop has this one."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
 
 
 @pytest.fixture(scope="module")
 def aged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server whose one document was made while passages were cut to another size."""
     folder = tmp_path_factory.mktemp("aged") / "data"
-    before = Server(folder, {"CHUNK_TARGET_TOKENS": "150"}).start()
-    before.add("almanac.txt", b"The almanac of teas.")
-    before.stop()
+
+    async def fill() -> None:
+        async with running_client(load_settings(data_dir=folder, chunk_target_tokens=150)) as client:
+            await add(client, "almanac.txt", b"The almanac of teas.")
+
+    elsewhere(fill())
     running = Server(folder).start()
     yield running
     running.stop()
@@ -59,7 +71,7 @@ def job(visitor: Visitor, title: str) -> Locator:
 
 
 def tools_of(server: dict[str, Any]) -> int:
-    """How many tools the official client sees with this configuration. The browser's own loop needs this thread."""
+    """How many tools the official client sees with this configuration."""
 
     async def connect() -> int:
         async with (
@@ -68,8 +80,7 @@ def tools_of(server: dict[str, Any]) -> int:
         ):
             return len((await client.list_tools()).tools)
 
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(lambda: asyncio.run(connect())).result()
+    return elsewhere(connect())
 
 
 def test_documents_that_are_out_of_date_are_read_again_while_the_page_follows(visit_aged: Visits) -> None:
