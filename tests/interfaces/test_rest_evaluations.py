@@ -387,3 +387,23 @@ async def test_the_progress_of_runs_is_told_as_events(client: httpx2.AsyncClient
             if states[-1] == "completed":
                 break
     assert states[0] == "queued" and states[-2:] == ["running", "completed"]
+
+
+@pytest.mark.parametrize(
+    "query", ["a\0b", "ﷺ" * 2000, "\u202eright to left", "' OR 1=1 --", '"unclosed AND (', "🙂" * 2000]
+)
+async def test_any_query_can_be_judged_and_run(client: httpx2.AsyncClient, query: str) -> None:
+    address = await make_set(client, "<b>Odd</b> \u202e")
+    case = await judge(client, address, query, noAnswer=True)
+    assert (await judge(client, address, f" {query} ", noAnswer=True))["id"] == case["id"]
+    (run,) = await finished_runs(
+        client,
+        address,
+        {"mode": "hybrid"},
+    )
+    assert (run["state"], run["metrics"]["queries"], run["metrics"]["falsePositives"]) == ("completed", 1, 0)
+    assert (await client.get(f"{address}/export")).status_code == 200
+    half = await client.post(f"{address}/judgements", content=b'{"query": "\\ud800", "noAnswer": true}')
+    assert half.status_code in (200, 400)
+    odd = {"baseline": "a\0", "cursor": "x"}
+    assert (await client.get(f"{address}/runs/{run['id']}/comparison", params=odd)).status_code in (400, 404)

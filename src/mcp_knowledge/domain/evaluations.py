@@ -22,7 +22,8 @@ DEPTH = 10  # documents looked at for each query
 
 def query_key(query: str) -> str:
     """What two queries share that are the same but for case and white space: a set has each query once."""
-    plain = unicodedata.normalize("NFKC", " ".join(query.split())).casefold()
+    stored = query.replace("\0", "\ufffd")  # as databases keep it
+    plain = unicodedata.normalize("NFKC", " ".join(stored.split())).casefold()
     return unicodedata.normalize("NFKC", plain)
 
 

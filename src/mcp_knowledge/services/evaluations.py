@@ -1,5 +1,6 @@
 """Evaluations: sets of judged queries, their runs, and two runs side by side."""
 
+import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -231,13 +232,9 @@ class Evaluations:
             raise KnowledgeError("RUN_NOT_FOUND", "Only runs of the same set can be compared.")
         if run.metrics is None or baseline.metrics is None:
             raise KnowledgeError("RUN_UNFINISHED")
-        every = MAX_CASES + 1
-        return compared(
-            run,
-            await self._store.list_results(run.id, every),
-            baseline,
-            await self._store.list_results(baseline.id, every),
-        )
+        now = await self._store.list_results(run.id, MAX_CASES)
+        then = await self._store.list_results(baseline.id, MAX_CASES)
+        return await asyncio.to_thread(compared, run, now, baseline, then)  # of thousands of queries, maybe
 
     async def delete_run(self, run_id: str) -> None:
         """With its results; one at work ends. Raises RUN_NOT_FOUND."""
