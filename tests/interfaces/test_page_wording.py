@@ -227,3 +227,22 @@ def test_stages_lie_side_by_side_and_what_ran_at_once_one_above_the_other() -> N
         ("other", 70, 30, 0, 20),
     ]
     assert [(item.kind, item.height) for item in stages(timings, "lexical")] == [("words", 20), ("other", 20)]
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "text"),
+    [
+        (0, "0.1 s"),
+        (2_449, "2.4 s"),
+        (9_949, "9.9 s"),
+        (9_950, "10 s"),
+        (59_499, "59 s"),
+        (59_500, "1 min"),
+        (90_000, "2 min"),
+        (3_599_000, "1 h"),
+        (7_830_000, "2 h 11 min"),
+        (4_000_000_000, "1,111 h 7 min"),
+    ],
+)
+def test_spans_of_time_are_told_in_the_units_that_matter(milliseconds: int, text: str) -> None:
+    assert wording.span(milliseconds) == text
