@@ -116,5 +116,14 @@ async def _note(services: Services, set_id: str, fields: Fields) -> None:
 
 
 async def _first_set(services: Services) -> str:
-    found = await services.evaluations.find_set(FIRST_SET) or await services.evaluations.create_set(FIRST_SET)
+    """The set for those who have none; somebody else may make it at the same moment."""
+    evaluations = services.evaluations
+    found = await evaluations.find_set(FIRST_SET)
+    if found is None:
+        try:
+            found = await evaluations.create_set(FIRST_SET)
+        except KnowledgeError as error:
+            found = await evaluations.find_set(FIRST_SET)
+            if found is None:
+                raise error
     return found.id
