@@ -67,6 +67,7 @@ def addresses(host: str, port: int, questions: Iterator[str]) -> Iterator[tuple[
         return list(found)
 
     document, collection = items("documents?limit=1")[0]["id"], items("collections?limit=1")[0]["id"]
+    passage = items(f"documents/{document}/chunks?limit=1")[0]["id"]
     last = f"{document}~0"
     plain = {
         "Documents": "/",
@@ -78,11 +79,15 @@ def addresses(host: str, port: int, questions: Iterator[str]) -> Iterator[tuple[
         "Documents, a title that none has": "/?search=walrus",
         "Documents, the last page": f"/?after={last}",
         "Document": f"/documents/{document}",
+        "Document, its text": f"/documents/{document}?view=text",
+        "Document, its details": f"/documents/{document}?view=details",
+        "Similar passages": f"/similar?passage={passage}",
         "Collections": "/collections",
         "Imports": "/imports",
         "Folder": "/folder",
         "Jobs": "/jobs",
         "System": "/system",
+        "System, out of date": "/system/stale",
         "Connect": "/connect",
         "Evaluate": "/evaluate",
         "Playground": "/playground",
@@ -91,6 +96,8 @@ def addresses(host: str, port: int, questions: Iterator[str]) -> Iterator[tuple[
         yield name, repeat(path)
     yield "Playground, a search", (f"/playground?q={quote(question)}" for question in questions)
     yield "Playground, by words", (f"/playground?mode=lexical&q={quote(question)}" for question in questions)
+    yield "Playground, side by side", (f"/playground?a.mode=hybrid&b.mode=vector&q={quote(item)}" for item in questions)
+    yield "Playground, why not", (f"/playground?missing={document}&q={quote(question)}" for question in questions)
 
 
 def draw(page: Page, address: str) -> Draw:
