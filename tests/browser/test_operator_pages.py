@@ -156,7 +156,7 @@ def test_a_client_is_connected_with_a_key_made_on_the_spot(visit_guarded: Visits
         assert json.loads(page.evaluate("navigator.clipboard.readText()"))["mcpServers"]["knowledge"] == server
     page.goto("/keys")
     page.get_by_label("Revoke Cursor", exact=True).click()
-    page.get_by_role("button", name="Revoke Cursor for good").click()
+    page.get_by_role("button", name="Revoke it: Cursor").click()
     expect(page.get_by_text("The key was revoked.")).to_be_visible()
     page.goto("/connect")
     page.get_by_label("Key", exact=True).fill(server["headers"]["Authorization"].removeprefix("Bearer "))
