@@ -3,11 +3,13 @@
 import asyncio
 import re
 from html import unescape
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 import pytest
+from folder_kit import Office
 from front_door import add, until, wait_finished
 from hypothesis import given
 from hypothesis import strategies as st
@@ -317,6 +319,25 @@ async def test_recent_imports_are_told_in_a_line_with_a_way_to_every_file_that_w
     html = await page(client, "/")
     assert "letters.zip" in html and "1 of 2 files added" in text_of(html)
     assert f'<a href="/imports/{item["id"]}?show=skipped">1 passed over</a>' in html
+
+
+async def test_the_scanned_folder_is_told_in_a_line_and_a_file_keeps_its_document_over_an_undo(tmp_path: Path) -> None:
+    office = Office(tmp_path)
+    office.write("kept.txt", "words that are kept")
+    office.write("setup.exe", "MZ")
+    async with office.opened() as look:
+        html = await page(look.client, "/")
+        assert "office Up to date 2 files: 1 new or changed, 1 of other formats." in text_of(html)
+        assert '<a href="/folder">1 file passed over or failed</a>' in html
+        document_id = look.document("kept.txt")["id"]
+        address, _ = await submit(look.client, f"/documents/{document_id}/delete")
+        assert "2 files passed over" in await page(look.client, "/")  # the folder knows that it was deleted
+        undo = re.search(r"until=(\d+)", address)
+        assert undo is not None
+        await submit(look.client, "/documents/restore", until=undo[1])
+        assert "1 file passed over" in await page(look.client, "/")
+    look = await office.look()  # another scan takes nothing in twice
+    assert [item["id"] for item in look.documents] == [document_id]
 
 
 @given(st.text(max_size=40))
