@@ -98,6 +98,20 @@ def test_words_decide_elsewhere_and_pages_rule_out() -> None:
     assert longer.text[slice(*span)] == "The otters sleep on the bank of the river and wake at night"
 
 
+def test_of_a_text_that_repeats_itself_the_passages_own_words_are_marked() -> None:
+    lines = [f"Line {number} tells of the otters and herons by the river in many words." for number in range(9)]
+    whole = Paragraph(" ".join(lines))
+    for first, last in ((0, 9), (3, 5), (0, 4), (5, 9)):
+        span = passage(" ".join(lines[first:last])).span(whole)
+        assert span is not None
+        assert whole.text[slice(*span)].rstrip(".") == " ".join(lines[first:last]).rstrip(".")
+    span = passage("It begins in the block before. " + lines[0]).span(whole)
+    assert span is not None and whole.text[slice(*span)] == lines[0].rstrip(".")
+    span = passage(f"{lines[8]} And it ends in the next one.").span(whole)
+    assert span is not None and whole.text[slice(*span)].rstrip(".") == lines[8].rstrip(".")
+    assert passage("It tells of the otters and herons by a lake").span(whole) is None
+
+
 def test_rows_and_items_are_found_without_their_bars_and_numbers() -> None:
     words = passage("part | machine\nGSK-2210 | Fermenter FV-3 | 14\n2. Close the valve slowly")
     assert words.surely_in(Table(("part",), (("GSK-2210", "Fermenter FV-3", "14"),)))

@@ -5,7 +5,6 @@ cut. Where both know their characters in the source these decide; else words are
 """
 
 import re
-from dataclasses import dataclass
 
 from mcp_knowledge.domain.blocks import Block, Code, Heading, Image, ListBlock, Paragraph, Quote, SourceLocation, Table
 from mcp_knowledge.domain.documents import StoredChunk
@@ -40,28 +39,21 @@ def _joined(words: list[str]) -> str:
     return f" {' '.join(words)} "
 
 
-@dataclass(frozen=True, slots=True)
-class _Edge:
-    """Words that a passage begins or ends with."""
-
-    words: list[str]
-
-    def find(self, words: list[str]) -> int | None:
-        """The index of the first of them in a text's words."""
-        size = len(self.words)
-        if size < _SURE_WORDS or _joined(self.words) not in _joined(words):
-            return None
-        return next((i for i in range(len(words) - size + 1) if words[i : i + size] == self.words), None)
+def _places(edge: list[str], words: list[str]) -> list[int]:
+    """Where an edge's words stand among others, as indexes of its first."""
+    size = len(edge)
+    if size < _SURE_WORDS or _joined(edge) not in _joined(words):
+        return []
+    return [index for index in range(len(words) - size + 1) if words[index : index + size] == edge]
 
 
 class PassageWords:
     """A passage, ready to be looked for."""
 
     def __init__(self, chunk: StoredChunk) -> None:
-        words = _words(chunk.content)
         self._location = chunk.location
-        self._all = _joined(words)
-        self._head, self._tail = _Edge(words[:_EDGE_WORDS]), _Edge(words[-_EDGE_WORDS:])
+        self._words = _words(chunk.content)
+        self._all = _joined(self._words)
 
     def surely_in(self, block: Block) -> bool:
         """Whether a block has words that only this passage has."""
@@ -81,21 +73,15 @@ class PassageWords:
             return exact if exact[0] < exact[1] else None
         matches = list(_WORD.finditer(text))
         words = [match.group().casefold() for match in matches]
-        if not words:
-            return None
-        if _joined(words) in self._all:
+        if words and _joined(words) in self._all:
             return 0, len(text)
-        first, last = self._head.find(words), self._tail.find(words)
-        if first is None and last is None:
-            return None
-        start = 0 if first is None else matches[first].start()
-        end = len(text) if last is None else matches[last + len(self._tail.words) - 1].end()
-        return (start, end) if start < end else None
+        shared = self._shared(words)
+        return (matches[shared[0]].start(), matches[shared[1] - 1].end()) if shared else None
 
     def has_unit(self, unit: str) -> bool:
         """Whether an item or row belongs to the passage."""
         words = _words(unit)
-        return bool(words) and (_joined(words) in self._all or self._edge_in(words))
+        return bool(words) and (_joined(words) in self._all or self._shared(words) is not None)
 
     def _in(self, block: Block, least_words: int) -> bool:
         if not _together(block.location, self._location):
@@ -112,10 +98,23 @@ class PassageWords:
         if not words:
             return False
         joined = _joined(words)
-        return joined == self._all or (len(words) >= least and joined in self._all) or self._edge_in(words)
+        return joined == self._all or (len(words) >= least and joined in self._all) or self._shared(words) is not None
 
-    def _edge_in(self, words: list[str]) -> bool:
-        return self._head.find(words) is not None or self._tail.find(words) is not None
+    def _shared(self, words: list[str]) -> Span | None:
+        """The words of a longer text that the passage has: all of it, its beginning at the text's end, or its end at
+        the text's beginning. None when it has too few.
+        """
+        own, count = self._words, len(words)
+        found: list[Span] = []
+        for start in _places(own[:_EDGE_WORDS], words):
+            end = min(count, start + len(own))
+            if words[start:end] == own[: end - start]:
+                found.append((start, end))
+        for start in _places(own[-_EDGE_WORDS:], words):
+            end = start + min(_EDGE_WORDS, len(own))
+            if end <= len(own) and words[:end] == own[len(own) - end :]:
+                found.append((0, end))
+        return max(found, key=lambda span: span[1] - span[0], default=None)
 
 
 def _exact_span(block: SourceLocation, passage: SourceLocation, length: int) -> Span | None:

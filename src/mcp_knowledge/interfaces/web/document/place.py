@@ -1,12 +1,14 @@
 """Where a passage stands among the blocks of its document."""
 
-from collections.abc import AsyncIterator, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from mcp_knowledge.domain.blocks import Block, PageBreak
 from mcp_knowledge.domain.documents import StoredChunk
 from mcp_knowledge.interfaces.web.document.matching import PassageWords, block_text, block_units
-from mcp_knowledge.interfaces.web.document.pieces import Place
+from mcp_knowledge.interfaces.web.document.pieces import Place, length
 from mcp_knowledge.ports import OutlineEntry
 from mcp_knowledge.services.contents import Contents
 
@@ -14,6 +16,9 @@ _BATCH_BLOCKS = 256
 _FROM_HEADING_BLOCKS = 512  # below each heading that might be the passage's
 _MAX_HEADINGS = 8  # of the same name, one after another
 _MAX_BLOCKS = 100_000
+_LARGE_TEXT, _LARGE_UNITS = 20_000, 500  # characters, items or rows
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +58,9 @@ async def _scan(
     async for index, block in _blocks(contents, revision_id, start, most):
         if isinstance(block, PageBreak):
             continue
-        if words.surely_in(block):
-            sure = True
-        elif not words.may_be_in(block):
+        surely, maybe = await _asked(words, block)
+        sure = sure or surely
+        if not maybe:
             if sure:
                 break
             run.clear()
@@ -64,7 +69,7 @@ async def _scan(
     if not sure:
         return None
     first, block = run[0]
-    return PassagePlace(Place(first, _offset(words, block)), run[-1][0])
+    return PassagePlace(Place(first, await _aside(block, _offset, words, block)), run[-1][0])
 
 
 async def _blocks(contents: Contents, revision_id: str, start: int, most: int) -> AsyncIterator[tuple[int, Block]]:
@@ -76,6 +81,18 @@ async def _blocks(contents: Contents, revision_id: str, start: int, most: int) -
         if not page.blocks:
             return
         start += len(page.blocks)
+
+
+async def _asked(words: PassageWords, block: Block) -> tuple[bool, bool]:
+    """Whether a block has words of the passage surely, and whether it may have."""
+    surely = await _aside(block, words.surely_in, block)
+    return surely, surely or await _aside(block, words.may_be_in, block)
+
+
+async def _aside(block: Block, ask: Callable[..., Result], *arguments: Any) -> Result:
+    """Ask at once about a usual block, in a thread about a large one, so that others need not wait for it."""
+    large = length(block) > (_LARGE_TEXT if block_text(block) is not None else _LARGE_UNITS)
+    return await asyncio.to_thread(ask, *arguments) if large else ask(*arguments)
 
 
 def _offset(words: PassageWords, block: Block) -> int:
