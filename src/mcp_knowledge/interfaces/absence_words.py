@@ -195,7 +195,8 @@ def _by_words(found: Absence, query: LexicalQuery) -> str:
         return f"By words it stands behind the first {SEARCHED_BY_WORDS:,}, too far to be considered."
     if side.rank <= side.candidates:
         return "By words it shares only common ones with the question; passages with its rarer words went first."
-    return f"By words it stands at place {side.rank:,}{_among(side)}, but only the best {side.candidates:,} are considered."
+    place = f"By words it stands at place {side.rank:,}{_among(side)}"
+    return f"{place}, but only the best {side.candidates:,} are considered."
 
 
 def _among(side: SideStanding) -> str:

@@ -31,7 +31,9 @@ class CheckedWord(Shape):
     """A word of the query."""
 
     text: str
-    chunks: int | None = Field(description="Chunks of the whole corpus that hold it; 10,000: as many or more; null: not counted.")
+    chunks: int | None = Field(
+        description="Chunks of the whole corpus that hold it; 10,000: as many or more; null: not counted."
+    )
     dropped: bool = Field(description="Too common for the fallback pass.")
     part: bool = Field(description="A part of another word, looked for alone in the fallback pass.")
     present: bool | None = Field(description="Whether the passage in question holds it.")
