@@ -120,6 +120,14 @@ def test_rows_and_items_are_found_without_their_bars_and_numbers() -> None:
     assert words.surely_in(ListBlock(True, ("Open it", "Close the valve slowly")))
 
 
+def test_short_lines_amount_to_a_passage_together() -> None:
+    words = passage("year | ducks\n2019 | 120\n2020 | 135\n\n- one\n- two")
+    table = Table(("year", "ducks"), (("2019", "120"), ("2020", "135")))
+    assert not words.surely_in(table) and words.may_be_in(table)
+    assert words.share(table) + words.share(ListBlock(False, ("one", "two", "three"))) == 1.0
+    assert words.share(Table(None, (("2019", "121"),))) == 0.0
+
+
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63) + 1, 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(max_size=20) | st.sampled_from(["2026-03-31", "2026-13-31", " x", "a\r\nb", "\n"]),

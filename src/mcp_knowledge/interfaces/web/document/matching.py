@@ -63,6 +63,15 @@ class PassageWords:
         """Whether nothing speaks against a block beside one that surely has the passage's words."""
         return self._in(block, 1)
 
+    def share(self, block: Block) -> float:
+        """How much of the passage's words a block may have, from 0: what short lines and numbers amount to together."""
+        text = block_text(block)
+        units = block_units(block)[:_MAX_UNITS] if text is None else (text,)
+        if isinstance(block, Table) and block.headers:
+            units = (" ".join(block.headers), *units)
+        found = (words for unit in units if _joined(words := _words(unit)) in self._all)
+        return sum(map(len, found)) / max(1, len(self._words))
+
     def span(self, block: Block) -> Span | None:
         """The characters of a block's text that belong to the passage; None when none do."""
         text = block_text(block)

@@ -16,6 +16,7 @@ _BATCH_BLOCKS = 256
 _FROM_HEADING_BLOCKS = 512  # below each heading that might be the passage's
 _MAX_HEADINGS = 8  # of the same name, one after another
 _MAX_BLOCKS = 100_000
+_ENOUGH = 0.6  # of a passage's words, where it has no line long enough to be told from others
 _LARGE_TEXT, _LARGE_UNITS = 20_000, 500  # characters, items or rows
 
 Result = TypeVar("Result")
@@ -54,19 +55,20 @@ async def _scan(
     contents: Contents, revision_id: str, words: PassageWords, start: int, most: int
 ) -> PassagePlace | None:
     run: list[tuple[int, Block]] = []
-    sure = False
+    share, sure = 0.0, False
     async for index, block in _blocks(contents, revision_id, start, most):
         if isinstance(block, PageBreak):
             continue
         surely, maybe = await _asked(words, block)
-        sure = sure or surely
         if not maybe:
-            if sure:
+            if sure or share >= _ENOUGH:
                 break
-            run.clear()
+            run, share = [], 0.0
             continue
+        sure = sure or surely
+        share += 0.0 if sure else await _aside(block, words.share, block)
         run.append((index, block))
-    if not sure:
+    if not sure and share < _ENOUGH:
         return None
     first, block = run[0]
     return PassagePlace(Place(first, await _aside(block, _offset, words, block)), run[-1][0])
