@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import pytest
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from ingest_kit import until
 
 from mcp_knowledge.domain.documents import Document, new_id
+from mcp_knowledge.domain.evaluations import Run, RunSettings
 from mcp_knowledge.domain.folder import ScanStatus
 from mcp_knowledge.ports import Event, Topic
 from mcp_knowledge.services.events import Events
@@ -52,6 +53,7 @@ class Shelf:
 
     def __init__(self) -> None:
         self.documents: dict[str, Document] = {}
+        self.runs: dict[str, Run] = {}
         self.reads: list[list[str]] = []
         self.fault: Exception | None = None
 
@@ -64,11 +66,14 @@ class Shelf:
     async def none(self, ids: Iterable[str]) -> dict[str, object]:
         return {}
 
+    async def get_runs(self, ids: Iterable[str]) -> dict[str, Run]:
+        return {item: self.runs[item] for item in ids if item in self.runs}
+
     async def scan(self) -> ScanStatus:
         return ScanStatus("completed", current_path="now")
 
     def reader(self) -> ReferenceReader:
-        return ReferenceReader(self.get, self.none, self.none, self.none, self.scan)  # type: ignore[arg-type]  # of nothing
+        return ReferenceReader(self.get, self.none, self.none, self.get_runs, self.scan)  # type: ignore[arg-type]  # of nothing
 
 
 @dataclass(frozen=True)
@@ -123,6 +128,23 @@ async def test_a_change_of_another_process_is_read_as_it_is_now(shelf: Shelf, tw
     await until(lambda: len(reader.seen) == 4)
     expected = [shelf.documents[one], {"id": other, "status": "deleted"}, {"purged": True}]
     assert reader.data == [*expected, ScanStatus("completed", current_path="now")]
+
+
+async def test_runs_of_another_process_are_read_and_deleted_ones_left_out(
+    shelf: Shelf, two: tuple[Events, Events, Wire]
+) -> None:
+    here, api, _ = two
+    reader = Reader(api)
+    await until(lambda: api.reader_count)
+    queued, gone = (
+        Run(new_id("run"), "evs_1", "r", RunSettings(), "queued", 0, 0, {}, "generation:1", None, None, 1, None)
+        for _ in range(2)
+    )
+    shelf.runs[queued.id] = replace(queued, state="running", done=7, total=9)
+    here.publish("evaluation", gone)
+    here.publish("evaluation", queued)
+    await until(lambda: reader.seen)
+    assert reader.data == [shelf.runs[queued.id]]
 
 
 async def test_many_changes_of_one_thing_are_read_once(shelf: Shelf, two: tuple[Events, Events, Wire]) -> None:
