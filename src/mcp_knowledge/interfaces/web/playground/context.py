@@ -4,7 +4,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from mcp_knowledge.domain.query import match_spans, parse_query
-from mcp_knowledge.domain.search import Expand, ExpandType, Highlight
+from mcp_knowledge.domain.search import Expand, ExpandType, Highlight, MatchMode
 from mcp_knowledge.interfaces.web.context import services_of
 from mcp_knowledge.interfaces.web.playground.marking import marked_text
 from mcp_knowledge.interfaces.web.templating import render
@@ -13,6 +13,7 @@ from mcp_knowledge.services.search_request import MAX_QUERY_CHARS
 router = APIRouter(include_in_schema=False)
 
 _AROUND: dict[str, ExpandType] = {"neighbors": "neighbors", "section": "section"}
+_PASSES: dict[str, MatchMode] = {"exact": "exact", "fallback": "fallback"}
 
 
 @router.get("/playground/context")
@@ -24,7 +25,7 @@ async def context_page(request: Request) -> HTMLResponse:
     chunk, text = await services.reading.around(document_id, chunk_id, Expand(around))
     document = await services.library.get_document(document_id)
     question = values.get("q", "")[:MAX_QUERY_CHARS]
-    mode = "exact" if values.get("found") == "exact" else "fallback" if values.get("found") == "fallback" else None
+    mode = _PASSES.get(values.get("found", ""))
     marks = [
         Highlight(text.own_start + start, text.own_start + end)
         for start, end in match_spans(parse_query(question), chunk.content, mode)
