@@ -46,7 +46,13 @@ def text_of(html: str) -> str:
 async def test_every_page_has_the_strict_policy_and_nothing_inline(client: httpx2.AsyncClient) -> None:
     document_id = await upload(client, "leave.md", LEAVE)
     await finished(client, document_id)
-    paths = ("/", f"/documents/{document_id}", f"/documents/{document_id}?view=versions", "/playground", "/playground?q=leave")
+    paths = (
+        "/",
+        f"/documents/{document_id}",
+        f"/documents/{document_id}?view=versions",
+        "/playground",
+        "/playground?q=leave",
+    )
     for path in (*paths, "/documents/doc_none", "/nowhere"):
         answer = await client.get(path, headers=HTML)
         assert "default-src 'none'" in answer.headers["content-security-policy"]
