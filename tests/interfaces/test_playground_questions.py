@@ -145,6 +145,9 @@ async def test_conditions_are_built_from_what_the_documents_have(
         assert json.loads(led["filters"][0]) == expected
     for strange in ("1:5", "x", "0:{", "0:[1]", "٣:5", "-1:5", "0:"):
         assert "Choose a value" in await page(client, address(choose=strange, **chosen))
+    typed = {"key": ["team", "by.name"], "operator": ["eq", "in"], "value": ["AUD", "x, Ad"], "kind": ["", ""]}
+    completed = await page(client, address(filters="", filters_before="", **typed).replace("?", "/conditions?"))
+    assert re.findall(r'<option value="(\w+)" label="1 document">', completed)[-2:] == ["audit", "Ada"]
     two = {"key": ["year", "draft"], "operator": "eq", "value": ["2024", "yes"], "kind": ["number", ""]}
     led = await led_to(client, address(q="leave", drop="0", filters="", filters_before="", **two))
     assert json.loads(led["filters"][0]) == {"draft": True}

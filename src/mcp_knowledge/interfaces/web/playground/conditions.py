@@ -94,7 +94,8 @@ async def with_choices(conditions: Conditions, question: Question, metadata: Met
     collection = question.collections[0] if len(question.collections) == 1 else None
     offers: list[list[Offer]] = []
     for row in conditions.rows[:_MAX_ROWS_WITH_VALUES]:
-        typed = row.value[:MAX_SEARCH_CHARS] if row.problem else ""
+        one = row.operator != "in" and row.kind != "json"  # else what was typed is part of no value
+        typed = row.value.strip()[:MAX_SEARCH_CHARS] if one else ""
         found = await metadata.values(row.key, typed, collection, MAX_VALUES_OFFERED) if row.takes_value else []
         offers.append([_offer(item) for item in found])
     offers += [[] for _ in conditions.rows[_MAX_ROWS_WITH_VALUES:]]
