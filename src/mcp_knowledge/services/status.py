@@ -45,7 +45,6 @@ class SystemStatus:
     counts: Counts
     versions: Sequence[IndexVersions]
 
-
     @property
     def index_configuration(self) -> dict[str, Any]:
         """What makes index entries now: versions and chunk sizes."""
