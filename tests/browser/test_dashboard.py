@@ -57,7 +57,7 @@ def test_a_new_user_uploads_a_file_finds_a_passage_and_opens_it(visit: Visits) -
     expect(first.locator(".where")).to_contain_text("Carrying days over")
     expect(first.locator(".tag")).to_have_text("all words")
     first.locator("summary").click()
-    expect(first.locator(".reasons")).to_contain_text("1 / (60 + 1)")
+    expect(first.locator(".sum")).to_contain_text("1 ÷ (60 + 1)")
     expect(page.locator(".figures")).to_contain_text("Whole search")
 
     first.get_by_role("link", name="Leave policy").click()

@@ -309,6 +309,8 @@ async def test_files_and_addresses_go_into_the_collection_that_is_shown(client: 
     )
     assert sent.headers["location"].startswith(f"/?collection={shelf_id}&notice=added&about=doc_")
     assert await listed(client, f"/?collection={shelf_id}") == ["a"]
+    for place in ("none", "col_none"):  # a collection that is gone takes nothing in
+        assert 'name="collectionId"' not in await page(client, f"/?collection={place}")
 
 
 async def test_recent_imports_are_told_in_a_line_with_a_way_to_every_file_that_was_passed_over(

@@ -11,7 +11,7 @@ from mcp_knowledge.ports import Change, DocumentChanges, DocumentQuery, Reindex,
 from mcp_knowledge.services.events import Events
 
 UNDO_MS = 30_000  # how long what was deleted on the dashboard can be brought back
-_UNDO_MS_EACH = 10  # more for each document: the first of many must not be removed while others still have their turn
+_UNDO_MS_EACH = 30  # more for each document: the first of many must not be removed while others still have their turn
 _AT_ONCE = 100  # documents of one transaction: others may write between two
 _IDS_AT_ONCE = 2000
 
