@@ -13,11 +13,10 @@ async def test_the_vectors_of_a_documents_passages_are_those_that_were_written(b
     document = await add(backend, "otter", "heron", "reed")
     chunks = await backend.store.list_chunks(document.id, 10)
     found = await stored(backend).vectors(document.id, 1, 2)
-    assert list(found) == [chunk.id for chunk in chunks[1:]]
-    for chunk in chunks[1:]:
-        vector = found[chunk.id]
-        assert vector.dtype == np.float32
-        assert np.array_equal(vector, fake_vector(chunk.content))
+    assert list(found) == [item.id for item in chunks[1:]]
+    for item in chunks[1:]:
+        assert found[item.id].dtype == np.float32
+        assert np.array_equal(found[item.id], fake_vector(item.content))
     assert await stored(backend).vectors(document.id, 3, 9) == {}
 
 

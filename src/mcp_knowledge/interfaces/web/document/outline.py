@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from mcp_knowledge.ports import OutlineEntry
 from mcp_knowledge.services.contents import Contents
 
-_MAX_SHOWN = 150  # of a long document only the upper levels are listed
+_MAX_SHOWN = 400  # of a longer document only the upper levels are listed
 _MAX_LEVEL = 6
 
 
