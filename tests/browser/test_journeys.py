@@ -31,6 +31,7 @@ def tab_to(page: Page, target: Locator) -> None:
 
 def test_a_document_is_added_found_opened_and_judged_with_the_keyboard_alone(visit: Visits) -> None:
     page = visit().page
+    page.on("filechooser", lambda _: None)  # known to the browser long before the key is pressed
     tab_to(page, page.get_by_label("Choose files"))
     with page.expect_file_chooser() as chooser:
         page.keyboard.press("Enter")
@@ -63,7 +64,7 @@ def test_a_document_is_added_found_opened_and_judged_with_the_keyboard_alone(vis
 
 
 def test_an_explanation_shows_on_hover_and_on_focus_and_goes_with_escape(visit: Visits) -> None:
-    page = visit("/evaluate").page
+    page = visit("/system").page
     term = page.locator(".explain").first
     told = term.locator("xpath=following-sibling::*[@role='tooltip']")
     expect(told).to_be_hidden()
