@@ -125,6 +125,23 @@ def test_without_scripts_pages_passages_and_versions_are_links_and_forms(
     assert download.value.path().read_bytes() == second
 
 
+def test_a_newer_version_is_sent_and_the_list_shows_how_it_comes_along(visit: Visits, server: RunningService) -> None:
+    made = server.add("otters.md", b"# Otters\n\nThe first edition tells of otters.\n")
+    page = visit(f"/documents/{made['id']}?view=versions").page
+    for name, content, told in (
+        ("otters.exe", b"MZ", "This file format is not supported."),
+        ("otters.md", b"# Otters\n\nThe second edition tells of herons.\n", "The new version was taken in."),
+    ):
+        page.get_by_label("Add a newer version").set_input_files(
+            {"name": name, "mimeType": "application/octet-stream", "buffer": content}
+        )
+        page.get_by_role("button", name="Upload").click()
+        expect(page.locator(".notice")).to_contain_text(told)
+    row = page.locator(".versions tbody tr").first
+    expect(row).to_contain_text("2")
+    expect(row).to_contain_text("In use")  # nothing was reloaded
+
+
 def test_every_view_of_a_pdf_fits_a_phone(visit: Visits, server: RunningService) -> None:
     made = server.add("wide.pdf", make_pdf([text_page("A page that is read on a phone. " + "x" * 300)]))
     person = visit("/docs", viewport=PHONE)

@@ -1,14 +1,23 @@
 // One document: its state as it changes, a passage's page beside it without loading anew.
 
 import { follow } from "./live.js";
+import { showProgress } from "./newer-version.js";
 import { localizeTimes } from "./times.js";
 
 const live = document.getElementById("live");
 const { document: id } = live.dataset;
 const say = (text) => (document.getElementById("announce").textContent = text);
 
+const newer = document.querySelector("form.newer");
+if (newer) {
+  showProgress(newer, (text) => {
+    say(text);
+    document.getElementById("newer-told").textContent = text;
+  });
+}
 // A form that somebody fills in must not be replaced by what changes meanwhile: saving compares, and tells.
-if (!("editing" in live.dataset)) follow({ changed: (item) => item.id === id && item.status !== "deleting" });
+const choosing = () => Boolean(document.querySelector("form.newer input[type=file]")?.files.length);
+if (!("editing" in live.dataset)) follow({ changed: (item) => item.id === id && item.status !== "deleting" && !choosing() });
 
 async function fetchPage(address) {
   const response = await fetch(address, { headers: { Accept: "text/html" } });
