@@ -127,7 +127,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         folders = FolderScanner(folder_store, library, archives, intake, blobs, events, locks, settings, NotifiedFolder)
         passages = SqlPassageStore(database, lambda: embedder.fingerprint)
         contents, reading = Contents(store, blobs, passages), Reading(store, cursors, settings)
-        bulk, errands = Bulk(SqlDocumentChanges(database), store, events, worker.wake), Errands()
+        bulk, errands = Bulk(SqlDocumentChanges(database), store, events, worker.wake), Errands(backend.broadcast)
         closing.push_async_callback(errands.close)
         answers_only = settings.role == "api"
         presence = Presence(locks, name, works=not answers_only)

@@ -223,7 +223,7 @@ async def test_a_long_change_shows_how_far_it_has_come(
     assert '<progress max="3" value="1"' in html and "1 of 3 documents" in text_of(html)
     assert '<noscript><meta http-equiv="refresh"' in html
     may_go_on.set()
-    await until(lambda: services.errands.get(address.rpartition("/")[2]).ended)
+    await until(lambda: services.errands.get(urlsplit(address).path.rpartition("/")[2]).ended)
     answer = await client.get(address, headers=HTML)
     assert (answer.status_code, answer.headers["location"]) == (303, "/?sort=title&notice=tagged&count=3")
     unknown = await client.get("/documents/bulk/none", headers=HTML)

@@ -53,21 +53,23 @@ async def change_documents(request: Request) -> RedirectResponse:
 
 
 async def _run(services: Services, total: int, view: ListView, name: str, work: Work) -> RedirectResponse:
-    leads_to = partial(outcomes.told_at, view.address(), name)
-    errand = await services.errands.run(total, work, leads_to, PATIENCE_S)
-    return go(leads_to(errand.outcome) if errand.outcome else f"/documents/bulk/{errand.id}")
+    errand = await services.errands.run(name, total, work, PATIENCE_S)
+    if errand.outcome is not None:
+        return go(outcomes.told_at(view.address(), name, errand.outcome))
+    return go(f"/documents/bulk/{errand.id}{view.address()[1:]}")
 
 
 @router.get("/documents/bulk/{errand_id}")
 async def progress_page(request: Request, errand_id: str) -> Response:
     """How far a change has come; the list, with what became of it, when it has ended."""
     errand = services_of(request).errands.get(errand_id)
+    address = list_view(request.query_params).address()
     if errand is None:
-        return go(outcomes.fault_at("/", "under-way"))
+        return go(outcomes.fault_at(address, "under-way"))
     if errand.outcome is not None:
-        return go(errand.leads_to(errand.outcome))
+        return go(outcomes.told_at(address, errand.name, errand.outcome))
     if errand.broken_off:
-        return go(outcomes.fault_at("/", "broken-off", errand.done))
+        return go(outcomes.fault_at(address, "broken-off", errand.done))
     return render(request, "bulk.html", errand=errand)
 
 
@@ -93,9 +95,9 @@ async def delete_document(request: Request, document_id: str) -> RedirectRespons
 def view_left(request: Request) -> ListView:
     """The list whose form this is; the whole list for a form of another page."""
     address = urlsplit(came_from(request))
-    values = Fields(parse_qs(address.query, max_num_fields=50) if address.path == "/" else {})
     try:
-        return replace(list_view(values), after=None)
+        values = parse_qs(address.query, max_num_fields=50) if address.path == "/" else {}
+        return replace(list_view(Fields(values)), after=None)
     except (KnowledgeError, ValueError):
         return list_view(Fields({}))
 
