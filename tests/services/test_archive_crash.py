@@ -11,14 +11,14 @@ from front_door import Server, wait_until
 from zip_files import zip_of
 
 pytestmark = pytest.mark.slow
-ARCHIVES = 3
-KILLS_EACH = 4
-FILES = 200
+ARCHIVES = 2
+KILLS_EACH = 3
+FILES = 100
 LAST_FINISH_S = 240.0
 
 
 def archive_of(number: int) -> tuple[bytes, set[str]]:
-    """200 files: mostly documents, some copies of others, some of no use; and the paths of the documents."""
+    """A hundred files: mostly documents, some copies of others, some of no use; and the paths of the documents."""
     files: list[tuple[str, str]] = []
     wanted: set[str] = set()
     for index in range(FILES):

@@ -10,7 +10,7 @@ import pytest
 from front_door import FINISHED, Server, wait_until
 
 pytestmark = pytest.mark.slow
-ROUNDS = 14
+ROUNDS = 7
 FILES = 150
 API = "/api/v1"
 
