@@ -1,4 +1,6 @@
 import asyncio
+import os
+import signal
 import struct
 import zlib
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -172,12 +174,19 @@ async def test_a_process_that_nobody_needs_ends(make_renderer: MakeRenderer, wri
     assert (await renderer.render(path, 1, 100)).pages == 1
 
 
-async def test_many_at_once_are_drawn_one_after_another_and_too_many_are_refused(
-    make_renderer: MakeRenderer, write: WritePdf
-) -> None:
+async def test_a_process_that_was_killed_costs_nobody_a_page(make_renderer: MakeRenderer, write: WritePdf) -> None:
     renderer = make_renderer()
     path = write([text_page(OTTERS)])
-    drawn = await asyncio.gather(*(renderer.render(path, 1, 100) for _ in range(40)), return_exceptions=True)
-    codes = [item.code for item in drawn if isinstance(item, KnowledgeError)]
-    assert codes == ["SERVICE_UNAVAILABLE"] * 8
-    assert len([item for item in drawn if not isinstance(item, BaseException)]) == 32
+    await renderer.render(path, 1, 100)
+    former = renderer.process_id
+    assert former is not None
+    os.kill(former, signal.SIGKILL)
+    assert (await renderer.render(path, 1, 100)).pages == 1
+    assert renderer.process_id != former
+
+
+async def test_many_at_once_are_drawn_one_after_another(make_renderer: MakeRenderer, write: WritePdf) -> None:
+    renderer = make_renderer()
+    path = write([text_page(OTTERS)])
+    drawn = await asyncio.gather(*(renderer.render(path, 1, 100) for _ in range(20)))
+    assert len({image.data for image in drawn}) == 1

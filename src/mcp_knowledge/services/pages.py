@@ -1,5 +1,7 @@
 """Pages of originals as pictures, with the words of a passage marked."""
 
+import asyncio
+import time
 from collections import OrderedDict
 from dataclasses import dataclass
 
@@ -11,6 +13,10 @@ from mcp_knowledge.services.reading import Reading
 
 MIN_WIDTH, MAX_WIDTH = 100, 2000  # pixels
 _CACHE_BYTES = 24 * 1024 * 1024  # some hundred pages of text
+_MAX_WAITING = 32  # more would see their pages after minutes
+_AT_ONCE = 2  # one is fetched from storage while another is drawn
+_REFUSED_S = 60.0  # for so long a page that could not be drawn is not tried again
+_KEPT_REFUSALS = 1000
 _PAGED = frozenset({"pdf"})  # extensions of originals whose pages can be drawn
 _VERSION = "1"  # raise it when a change makes other pictures of the same page
 
@@ -30,9 +36,15 @@ class PageView:
     passage: str | None
     tag: str
 
+    @property
+    def subject(self) -> tuple[str, int, bool]:
+        """What it depends on whether it can be drawn."""
+        return self.revision.id, self.number, self.passage is not None
+
 
 class Pages:
-    """Draws pages, and keeps some pictures for whoever looks again.
+    """Draws pages, and keeps some pictures for whoever looks again. However many are asked for at once, two originals
+    at most are fetched from storage, and a page that wore the renderer out is left alone for a while.
 
     Args:
         cache_bytes: of the pictures that are kept.
@@ -50,6 +62,9 @@ class Pages:
         self._blobs, self._renderer = blobs, renderer
         self._cache: OrderedDict[str, PageImage] = OrderedDict()
         self._room = cache_bytes
+        self._turn = asyncio.Semaphore(_AT_ONCE)
+        self._waiting = 0
+        self._refused: OrderedDict[tuple[str, int, bool], tuple[float, KnowledgeError]] = OrderedDict()
 
     @staticmethod
     def drawable(revision: Revision) -> bool:
@@ -79,14 +94,49 @@ class Pages:
         return PageView(revision, number, width, passage, tag)
 
     async def draw(self, view: PageView) -> PageImage:
-        """The picture. Raises DOCUMENT_CONTENT_UNAVAILABLE, PAGE_NOT_FOUND, PAGE_UNREADABLE, SERVICE_UNAVAILABLE."""
+        """The picture.
+
+        Raises:
+            KnowledgeError: DOCUMENT_CONTENT_UNAVAILABLE, PAGE_NOT_FOUND, PAGE_UNREADABLE; SERVICE_UNAVAILABLE when
+                too many wait.
+        """
+        if (known := self._known(view)) is not None:
+            return known
+        if self._waiting >= _MAX_WAITING:
+            raise KnowledgeError("SERVICE_UNAVAILABLE", "Too many pages are being drawn. Try again in a moment.")
+        self._waiting += 1
+        try:
+            async with self._turn:
+                return self._known(view) or await self._drawn(view)  # somebody else may have had it drawn meanwhile
+        finally:
+            self._waiting -= 1
+
+    def _known(self, view: PageView) -> PageImage | None:
+        """What came of it before. Raises PAGE_UNREADABLE."""
         if view.tag in self._cache:
             self._cache.move_to_end(view.tag)
             return self._cache[view.tag]
-        async with self._blobs.local_copy(view.revision.blob_key) as path:
-            image = await self._renderer.render(path, view.number, view.width, view.passage)
+        until_s, error = self._refused.get(view.subject, (0.0, None))
+        if error is not None and time.monotonic() < until_s:
+            raise KnowledgeError(error.code, error.message)
+        return None
+
+    async def _drawn(self, view: PageView) -> PageImage:
+        try:
+            async with self._blobs.local_copy(view.revision.blob_key) as path:
+                image = await self._renderer.render(path, view.number, view.width, view.passage)
+        except KnowledgeError as error:
+            if error.code == "PAGE_UNREADABLE":
+                self._refuse(view, error)
+            raise
         self._keep(view.tag, image)
         return image
+
+    def _refuse(self, view: PageView, error: KnowledgeError) -> None:
+        self._refused[view.subject] = (time.monotonic() + _REFUSED_S, error)
+        self._refused.move_to_end(view.subject)
+        if len(self._refused) > _KEPT_REFUSALS:
+            self._refused.popitem(last=False)
 
     async def count(self, document_id: str) -> int:
         """How many pages the original has. Raises what `view` and `draw` raise."""

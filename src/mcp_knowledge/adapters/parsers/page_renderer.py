@@ -21,7 +21,6 @@ _TIMEOUT_SECONDS = 10.0
 _IDLE_SECONDS = 60.0
 _PAGES_PER_PROCESS = 500
 _MAX_ANSWER_BYTES = 32 * 1024 * 1024  # the largest picture, not compressed, in base64
-_MAX_WAITING = 32  # more would see their pages after minutes
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _KEEPS_PROCESS = frozenset({"PAGE_NOT_FOUND", "DOCUMENT_ENCRYPTED"})
 _VERDICTS = {
@@ -48,21 +47,22 @@ class SandboxedPageRenderer:
         self._timeout_seconds = timeout_seconds
         self._idle_seconds = idle_seconds
         self._turn = asyncio.Lock()
-        self._waiting = 0
         self._process: SandboxProcess | None = None
         self._idle: asyncio.TimerHandle | None = None
         self._ending: asyncio.Task[None] | None = None
 
     async def render(self, path: Path, page: int, width: int, passage: str | None = None) -> PageImage:
-        """Draw a page. Raises PAGE_NOT_FOUND, PAGE_UNREADABLE, and SERVICE_UNAVAILABLE when too many wait."""
-        if self._waiting >= _MAX_WAITING:
-            raise KnowledgeError("SERVICE_UNAVAILABLE")
-        self._waiting += 1
-        try:
-            async with self._turn:
+        """Draw a page. Raises PAGE_NOT_FOUND, PAGE_UNREADABLE, and SERVICE_UNAVAILABLE when no process starts."""
+        async with self._turn:
+            try:
                 return await self._render(path, page, width, passage)
-        finally:
-            self._waiting -= 1
+            except ProcessDied as death:  # of its CPU time, of a lack of memory, of the file, or killed
+                if death.first_request:
+                    raise _unreadable("DOCUMENT_RESOURCE_LIMIT") from death
+            try:  # a process that had drawn others before may have died of them, or while nobody looked
+                return await self._render(path, page, width, passage)
+            except ProcessDied as death:
+                raise _unreadable("DOCUMENT_RESOURCE_LIMIT") from death
 
     @property
     def process_id(self) -> int | None:
@@ -90,8 +90,6 @@ class SandboxedPageRenderer:
             raise
         except TimeoutError:
             raise _unreadable("DOCUMENT_RESOURCE_LIMIT") from None
-        except ProcessDied as death:  # of its CPU time, of a lack of memory, or of the file
-            raise _unreadable("DOCUMENT_RESOURCE_LIMIT") from death
         except (ValueError, TypeError, KeyError):  # our own process would not say that, and it may quote what it says
             raise _unreadable("DOCUMENT_MALFORMED") from None
         finally:
