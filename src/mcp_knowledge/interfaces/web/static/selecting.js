@@ -53,7 +53,7 @@ export function select() {
     event.target.closest(".bulk-more").querySelector("button").click();
   });
   addEventListener("keydown", (event) => {
-    if (event.key !== "Escape" || event.target.closest("input[type=search], dialog")) return;
+    if (event.key !== "Escape" || event.target.closest("input[type=search]")) return;
     const open = bar.querySelector("details[open]");
     if (open) {
       open.open = false;
