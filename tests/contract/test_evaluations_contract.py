@@ -112,6 +112,30 @@ async def test_written_cases_replace_those_with_their_id_or_query(evaluations: E
         await evaluations.put_cases(made.id, [Case("a", "two", ("doc_1",))], MAX_CASES)
 
 
+async def test_merged_cases_take_no_id_and_no_place_of_another_query(evaluations: EvaluationStore) -> None:
+    made = await evaluations.create_set("Set", None)
+    await evaluations.put_cases(made.id, [Case("1", "one", ("doc_1",)), Case("2", "two", ("doc_2",))], MAX_CASES)
+    other_file = [Case("1", "TWO", ("doc_3",)), Case("2", "three", no_answer=True), Case("3", "four", no_answer=True)]
+    assert await evaluations.merge_cases(made.id, other_file, MAX_CASES) == (2, 1)
+    one, two, three, four = (await evaluations.list_cases(made.id, 10))[0]
+    assert (one.id, one.query, one.relevant) == ("1", "one", ("doc_1",))
+    assert (two.id, two.query, two.relevant) == ("2", "TWO", ("doc_3",))
+    assert (three.query, three.no_answer, three.id not in ("1", "2", "3")) == ("three", True, True)
+    assert (four.id, four.query) == ("3", "four")
+    with pytest.raises(KnowledgeError, match="EVALUATION_FULL"):
+        await evaluations.merge_cases(made.id, [Case("", "five", no_answer=True)], MAX_CASES)
+
+
+async def test_names_become_ids_without_a_word_on_what_was_judged_meanwhile(evaluations: EvaluationStore) -> None:
+    made = await evaluations.create_set("Set", None)
+    await evaluations.put_cases(made.id, [Case("1", "one", unresolved=("a.md", "b.md")), Case("2", "two")], MAX_CASES)
+    await evaluations.revise_case(made.id, "one", lambda case: case.with_verdict("doc_9", "right"), MAX_CASES)
+    await evaluations.resolve_cases(made.id, {"a.md": "doc_1", "c.md": "doc_3"})
+    one, two = (await evaluations.list_cases(made.id, 10))[0]
+    assert (one.relevant, one.unresolved) == (("doc_9", "doc_1"), ("b.md",))
+    assert (two.query, two.relevant) == ("two", ())
+
+
 async def test_a_set_that_would_grow_too_large_stays_as_it_was(evaluations: EvaluationStore) -> None:
     made = await evaluations.create_set("Set", None)
     with pytest.raises(KnowledgeError, match="EVALUATION_FULL"):

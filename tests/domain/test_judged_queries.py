@@ -30,7 +30,7 @@ def cases(draw: st.DrawFn) -> Case:
     names = draw(NAMES)
     cut = draw(st.integers(0, len(names)))
     relevant, wrong = names[:cut], names[cut:]
-    no_answer = not relevant and (not wrong or draw(st.booleans()))
+    no_answer = not relevant and draw(st.booleans())
     kind = draw(st.just("") | TEXT)
     return Case(draw(TEXT), draw(TEXT), tuple(relevant), tuple(wrong), no_answer, kind)
 
@@ -77,11 +77,23 @@ def test_any_values_are_read_or_refused(row: dict[str, Any]) -> None:
     except KnowledgeError as error:
         assert error.message.startswith("line 1: ")
         return
-    assert judged[0].no_answer != bool(judged[0].relevant) or judged[0].wrong
+    assert not (judged[0].no_answer and judged[0].relevant)
+    assert isinstance(judged[0].kind, str)
 
 
 def test_a_file_may_begin_with_a_byte_order_mark_and_have_empty_lines() -> None:
     assert [item.place for item in read(b"\xef\xbb\xbf" + line(), b"  ", line(id="2"))] == ["line 1", "line 3"]
+
+
+def test_what_is_optional_may_be_null() -> None:
+    (judged,) = read(line(id=None, kind=None, wrong=None, noAnswer=None, relevant=[]))
+    assert (judged.id, judged.kind, judged.wrong, judged.no_answer) == ("", "", (), True)
+
+
+def test_a_query_may_wait_to_be_judged() -> None:
+    unjudged = Case("1", "q")
+    (judged,) = read(judged_line(unjudged, {}))
+    assert judged.to_case({}) == unjudged and not unjudged.judged
 
 
 @pytest.mark.parametrize(
@@ -93,8 +105,9 @@ def test_a_file_may_begin_with_a_byte_order_mark_and_have_empty_lines() -> None:
         line(kind=5),
         line(kind="k" * 101),
         line(id=" "),
+        line(kind=0),
+        line(kind=[]),
         line(noAnswer=0),
-        line(relevant=[], noAnswer=False),
         line(more="x" * MAX_LINE_BYTES),
     ],
     ids=lambda text: text[:60].decode(),

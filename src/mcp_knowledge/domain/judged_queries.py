@@ -2,9 +2,9 @@
 
     {"id": "17", "query": "who approves travel costs", "relevant": ["policies/travel.md"], "kind": "question"}
 
-`relevant` names the documents that answer the query; an empty list: nothing does. Optional: `id`, `kind`, `wrong`
-(documents that were looked at and do not answer it) and `noAnswer` (false: with nothing relevant either, the query is
-not judged yet).
+`relevant` names the documents that answer the query; an empty list: nothing does. Optional, and as if left out when
+null: `id`, `kind`, `wrong` (documents that were looked at and do not answer it) and `noAnswer` (false: with nothing
+relevant either, the query is not judged yet).
 """
 
 import json
@@ -22,6 +22,7 @@ MAX_KIND_CHARS = 100
 MAX_NAME_CHARS = 4096  # paths may have as many bytes
 MAX_JUDGED_DOCUMENTS = 1000  # of one query
 _BOM = b"\xef\xbb\xbf"
+_OPTIONAL = ("id", "kind", "wrong", "noAnswer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,8 @@ def judged_line(case: Case, names: Mapping[str, str]) -> bytes:
     return json.dumps(data, ensure_ascii=False).encode() + b"\n"
 
 
-def _judged(row: Mapping[str, Any], place: str) -> JudgedQuery:
+def _judged(given: Mapping[str, Any], place: str) -> JudgedQuery:
+    row = {name: value for name, value in given.items() if not (value is None and name in _OPTIONAL)}
     relevant, wrong = _names(row, "relevant", place), _names(row, "wrong", place) if "wrong" in row else ()
     no_answer = row.get("noAnswer", not relevant)
     if not isinstance(no_answer, bool):
@@ -129,16 +131,12 @@ def _judged(row: Mapping[str, Any], place: str) -> JudgedQuery:
         raise _fault(place, "'noAnswer' is true, and yet 'relevant' names documents")
     if both := set(relevant) & set(wrong):
         raise _fault(place, f"'{_shown(min(both))}' is both in 'relevant' and in 'wrong'")
-    if not (relevant or wrong or no_answer):
-        raise _fault(place, "nothing is judged: name documents, or leave 'noAnswer' out")
     query = _text(row, "query", place, MAX_QUERY_CHARS)
     case_id = _text(row, "id", place, MAX_CASE_ID_CHARS) if "id" in row else ""
     if "/" in case_id:
         raise _fault(place, "'id' must not have a slash")
-    kind = row.get("kind", "")
-    return JudgedQuery(
-        case_id, query, relevant, wrong, no_answer, kind and _text(row, "kind", place, MAX_KIND_CHARS), place
-    )
+    kind = _text(row, "kind", place, MAX_KIND_CHARS) if row.get("kind", "") != "" else ""
+    return JudgedQuery(case_id, query, relevant, wrong, no_answer, kind, place)
 
 
 def _object(line: bytes, place: str) -> dict[str, Any]:

@@ -91,6 +91,18 @@ class EvaluationStore(Protocol):
         """
         ...
 
+    async def merge_cases(self, set_id: str, cases: Sequence[Case], max_cases: int) -> tuple[int, int]:
+        """Judge queries as these cases do: over the case with the same query, which keeps its id, or as new ones, which
+        get another id where theirs is taken. How many were new, and how many written over.
+
+        Raises EVALUATION_NOT_FOUND, EVALUATION_FULL.
+        """
+        ...
+
+    async def resolve_cases(self, set_id: str, known: Mapping[str, str]) -> None:
+        """Write ids of documents for the names in `unresolved` that are known now. Raises EVALUATION_NOT_FOUND."""
+        ...
+
     async def delete_case(self, set_id: str, case_id: str) -> None:
         """Raises EVALUATION_NOT_FOUND, CASE_NOT_FOUND."""
         ...

@@ -47,14 +47,17 @@ class EvaluationFiles:
         self._store, self._documents = store, documents
 
     async def import_jsonl(self, set_id: str, pieces: AsyncIterable[bytes]) -> ImportReport:
-        """Write every line of a file into a set, or nothing. A query that the set has already is judged as in the file.
+        """Write every line of a file into a set, or nothing.
+
+        A query that the set has already is judged as in the file and keeps its id. An id that another query of the set
+        has is not taken over: files that count their lines can be put together.
 
         Args:
             pieces: the file, cut anywhere.
 
         Raises:
             KnowledgeError: INVALID_ARGUMENT naming the line at fault, PAYLOAD_TOO_LARGE, EVALUATION_NOT_FOUND,
-                EVALUATION_FULL, CASE_EXISTS.
+                EVALUATION_FULL.
         """
         data = bytearray()
         async for piece in pieces:
@@ -67,7 +70,7 @@ class EvaluationFiles:
         names = {name for query in queries for name in query.names}
         known = await self._store.documents_named(names) if names else {}
         cases = [query.to_case(known) for query in queries]
-        added, changed = await self._store.put_cases(set_id, cases, MAX_CASES)
+        added, changed = await self._store.merge_cases(set_id, cases, MAX_CASES)
         missing = [MissingDocument(item.query, name) for item in queries for name in item.names if name not in known]
         return ImportReport(added, changed, lines - len(queries), tuple(missing))
 

@@ -136,9 +136,8 @@ class EvaluationRuns:
             cases += page
         names = {name for case in cases for name in case.unresolved}
         known = await self._store.documents_named(names) if names else {}
-        changed = [case.resolved(known) for case in cases if not known.keys().isdisjoint(case.unresolved)]
-        if changed:
-            await self._store.put_cases(set_id, changed, MAX_CASES)
+        if known:
+            await self._store.resolve_cases(set_id, known)
         return [case.resolved(known) for case in cases if case.judged]
 
     async def _advance(self, run: Run, done: int, total: int, told: Callable[[Run], None]) -> Run | None:

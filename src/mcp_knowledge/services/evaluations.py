@@ -138,7 +138,7 @@ class Evaluations:
 
         Raises:
             KnowledgeError: INVALID_ARGUMENT naming the line at fault, PAYLOAD_TOO_LARGE, EVALUATION_NOT_FOUND,
-                EVALUATION_FULL, CASE_EXISTS.
+                EVALUATION_FULL.
         """
         await self.get_set(set_id)
         return await self._files.import_jsonl(set_id, pieces)

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from mcp_knowledge.adapters.rows.dialect import Connection, Row
@@ -88,12 +88,33 @@ def put_cases(connection: Connection, set_id: str, cases: Sequence[Case], max_ca
             del ids[digests.pop(known)]
         ids[digest], digests[named.id] = named.id, digest
         written.append((known, named))
-    _check_size(len(ids), max_cases)
-    _update(connection, set_no, [(known, case) for known, case in written if known is not None])
-    _insert(connection, set_no, [case for known, case in written if known is None])
+    return _write(connection, set_no, written, len(ids), max_cases)
+
+
+def merge_cases(connection: Connection, set_id: str, cases: Sequence[Case], max_cases: int) -> tuple[int, int]:
+    """Raises EVALUATION_NOT_FOUND, EVALUATION_FULL."""
+    set_no = locked_set(connection, set_id)
+    rows = connection.execute("SELECT query_digest, id FROM evaluation_cases WHERE set_no = ?", (set_no,))
+    ids = {bytes(digest): case_id for digest, case_id in rows}
+    taken = set(ids.values())
+    written: list[tuple[str | None, Case]] = []
+    for case in cases:
+        digest = query_digest(case.query)
+        known = ids.get(digest)
+        free = case.id if case.id and case.id not in taken else new_id("cas")
+        ids[digest] = known or free
+        taken.add(ids[digest])
+        written.append((known, replace(case, id=ids[digest])))
+    return _write(connection, set_no, written, len(ids), max_cases)
+
+
+def resolve_cases(connection: Connection, set_id: str, known: Mapping[str, str]) -> None:
+    """Raises EVALUATION_NOT_FOUND."""
+    set_no = locked_set(connection, set_id)
+    found = [_case_from(row) for row in connection.execute(f"{_SELECT} AND c.unresolved <> '[]'", (set_id,))]
+    changed = [(case.id, case.resolved(known)) for case in found if not known.keys().isdisjoint(case.unresolved)]
+    _update(connection, set_no, changed)
     touch(connection, set_no)
-    new = sum(known is None for known, _ in written)
-    return new, len(cases) - new
 
 
 def delete_case(connection: Connection, set_id: str, case_id: str) -> None:
@@ -159,6 +180,18 @@ def _values(case: Case, now: int) -> tuple[object, ...]:
         case.kind,
         now,
     )
+
+
+def _write(
+    connection: Connection, set_no: int, cases: Sequence[tuple[str | None, Case]], count: int, max_cases: int
+) -> tuple[int, int]:
+    """Write cases over those with the ids beside them, or as new ones; the set then has `count`."""
+    _check_size(count, max_cases)
+    _update(connection, set_no, [(known, case) for known, case in cases if known is not None])
+    _insert(connection, set_no, [case for known, case in cases if known is None])
+    touch(connection, set_no)
+    new = sum(known is None for known, _ in cases)
+    return new, len(cases) - new
 
 
 def _check_size(count: int, max_cases: int) -> None:

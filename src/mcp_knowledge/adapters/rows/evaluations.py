@@ -1,6 +1,6 @@
 """The store of evaluations; the statements are in evaluation_sets.py, evaluation_cases.py and evaluation_runs.py."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from mcp_knowledge.adapters.rows import evaluation_cases as cases
 from mcp_knowledge.adapters.rows import evaluation_runs as runs
@@ -70,6 +70,14 @@ class SqlEvaluationStore:
     async def put_cases(self, set_id: str, new: Sequence[Case], max_cases: int) -> tuple[int, int]:
         """Write cases whole."""
         return await self._write(lambda c: cases.put_cases(c, set_id, new, max_cases))
+
+    async def merge_cases(self, set_id: str, new: Sequence[Case], max_cases: int) -> tuple[int, int]:
+        """Write cases over those with the same query."""
+        return await self._write(lambda c: cases.merge_cases(c, set_id, new, max_cases))
+
+    async def resolve_cases(self, set_id: str, known: Mapping[str, str]) -> None:
+        """Ids for names."""
+        await self._write(lambda c: cases.resolve_cases(c, set_id, known))
 
     async def delete_case(self, set_id: str, case_id: str) -> None:
         """Away with a case."""

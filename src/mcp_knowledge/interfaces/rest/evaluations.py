@@ -225,7 +225,7 @@ async def export_evaluation(request: Request) -> Response:
     "Import judged queries as JSON Lines",
     Answer(200, "What was done.", shapes.ImportReport),
     text=NDJSON,
-    errors=("INVALID_ARGUMENT", "PAYLOAD_TOO_LARGE", "EVALUATION_NOT_FOUND", "EVALUATION_FULL", "CASE_EXISTS"),
+    errors=("INVALID_ARGUMENT", "PAYLOAD_TOO_LARGE", "EVALUATION_NOT_FOUND", "EVALUATION_FULL"),
     description="One query a line: `{id, query, relevant, kind}`, with `wrong` and `noAnswer` if you like. `relevant` "
     "has ids, paths, file names or titles of documents; an empty list: nothing answers the query. Every line is "
     "written or none; a fault names its line.",
