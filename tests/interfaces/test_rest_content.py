@@ -107,6 +107,12 @@ async def test_an_html_original_is_never_shown_as_a_page(client: httpx2.AsyncCli
     assert answer.headers["content-security-policy"] == "default-src 'none'; sandbox"
 
 
+async def test_an_address_of_a_file_may_carry_arguments_that_mean_nothing(client: httpx2.AsyncClient) -> None:
+    receipt = await upload(client, "a.txt", b"as it is")
+    answer = await client.get(f"{DOCUMENTS}/{receipt['id']}/file?v=20261130&download=1")
+    assert (answer.status_code, answer.content) == (200, b"as it is")
+
+
 TEXT = "\n\n".join(
     f"# Section {n}\n\nThe code of section {n} is SEC-{n:04}. " + "More words follow here. " * 60 for n in range(6)
 )

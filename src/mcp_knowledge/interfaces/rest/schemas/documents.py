@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field, RootModel, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, RootModel, StringConstraints
 
 from mcp_knowledge.domain.documents import ArchiveState, DocumentStatus, Stage
 from mcp_knowledge.interfaces.rest.arguments import Arguments, NoNul, QueryInteger
@@ -250,7 +250,11 @@ class NeighbourQuery(Arguments):
 
 
 class OriginalQuery(Arguments):
-    """Which original."""
+    """Which original. Other arguments are passed over, as they were when there was none: addresses of files get some
+    against caches.
+    """
+
+    model_config = ConfigDict(extra="ignore")
 
     revisionId: Id | None = Field(None, description="Of an earlier or newer revision; without it, the one shown.")
 
