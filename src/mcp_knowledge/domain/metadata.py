@@ -15,14 +15,17 @@ def check_metadata(value: Any) -> Metadata:
     """Metadata that both databases can hold and filter.
 
     Raises:
-        KnowledgeError: INVALID_METADATA for anything but an object, over 64 levels or 64 KiB, a NUL character, or an
-            integer over 64 bits.
+        KnowledgeError: INVALID_METADATA for anything but an object, over 64 levels or 64 KiB, a NUL character, half of
+            a surrogate pair, or an integer over 64 bits.
     """
     if not isinstance(value, dict):
         raise KnowledgeError("INVALID_METADATA")
     _check_value(value, 1)
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    if len(text.encode("utf-8", "replace")) > MAX_METADATA_BYTES:
+    try:
+        size_bytes = len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+    except UnicodeEncodeError:
+        raise KnowledgeError("INVALID_METADATA", "Metadata must not contain half of a surrogate pair.") from None
+    if size_bytes > MAX_METADATA_BYTES:
         raise KnowledgeError("INVALID_METADATA", f"Metadata may have {MAX_METADATA_BYTES:,} bytes as JSON.")
     return value
 

@@ -134,9 +134,13 @@ def _is_date(text: str) -> bool:
 def parse_json(text: str) -> tuple[Any, str]:
     """A JSON value, or what is wrong with it."""
     try:
-        return json.loads(text, parse_constant=_refuse, parse_float=_finite), ""
+        value = json.loads(text, parse_constant=_refuse, parse_float=_finite)
+        json.dumps(value, ensure_ascii=False).encode()
+        return value, ""
     except json.JSONDecodeError as error:
         return None, f"This is not JSON: line {error.lineno}, column {error.colno}."
+    except UnicodeEncodeError:
+        return None, "There is half of a character in it: \\ud800 to \\udfff only count in pairs."
     except (ValueError, RecursionError):
         return None, "There is a number in it that is too large, or it is nested too deep."
 

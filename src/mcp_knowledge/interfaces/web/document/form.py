@@ -22,6 +22,7 @@ from mcp_knowledge.interfaces.web.fields import Fields
 from mcp_knowledge.services import Services
 
 OFFERED_COLLECTIONS = 200
+_MAX_TITLE_CHARS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +96,8 @@ async def filled_in(services: Services, details: Details, fields: Fields) -> tup
             faults["metadata"] = fault
             metadata = {}
     title = " ".join(fields.get("title").split())
-    try:
-        checked(DocumentUpdate, {"title": title})
-    except KnowledgeError:
-        faults["title"] = "A document needs a title." if not title else "A title may have 500 characters."
+    if title_fault := _title_fault(title):
+        faults["title"] = title_fault
     form = DetailsForm(
         title=title,
         collection_id=fields.get("collection"),
@@ -109,6 +108,19 @@ async def filled_in(services: Services, details: Details, fields: Fields) -> tup
         faults=faults,
     )
     return form, metadata
+
+
+def _title_fault(title: str) -> str:
+    """What is wrong with a title; empty when nothing is."""
+    try:
+        checked(DocumentUpdate, {"title": title})
+    except KnowledgeError:
+        if not title:
+            return "A document needs a title."
+        if len(title) > _MAX_TITLE_CHARS:
+            return f"A title may have {_MAX_TITLE_CHARS} characters."
+        return "There are characters in it that cannot be kept, such as control characters."
+    return ""
 
 
 def with_rows(form: DetailsForm, metadata: Metadata) -> DetailsForm:
