@@ -13,7 +13,7 @@ from mcp_knowledge.interfaces.rest.arguments import checked
 from mcp_knowledge.interfaces.rest.schemas import CollectionCreate
 from mcp_knowledge.interfaces.web import outcomes
 from mcp_knowledge.interfaces.web.context import services_of
-from mcp_knowledge.interfaces.web.fields import Fields, came_from, form_fields, go
+from mcp_knowledge.interfaces.web.fields import Fields, came_from, form_fields, go, whole_number
 from mcp_knowledge.interfaces.web.list_view import PAGE_DOCUMENTS, UNFILED, ListView, list_view
 from mcp_knowledge.interfaces.web.templating import render
 from mcp_knowledge.ports import Change, Move, Reindex, Tag, Untag
@@ -77,8 +77,7 @@ async def progress_page(request: Request, errand_id: str) -> Response:
 async def restore_documents(request: Request) -> RedirectResponse:
     """Take a deletion back, then show the list from which it was made."""
     services = services_of(request)
-    until = (await form_fields(request)).get("until")
-    until_ms = int(until) if until.isascii() and until.isdecimal() and len(until) <= 15 else 0
+    until_ms = whole_number((await form_fields(request)).get("until")) or 0
     ids = await services.bulk.restorable(until_ms)
     return await _run(services, len(ids), view_left(request), "restored", partial(services.bulk.restore_all, ids))
 
@@ -106,10 +105,8 @@ async def _chosen(services: Services, fields: Fields, view: ListView) -> list[st
     if "all" not in fields:
         ids = list(dict.fromkeys(fields.all("document")))
     else:
-        seen_until = fields.get("seen")
-        query = replace(view.query(), after=None)
-        if seen_until.isascii() and seen_until.isdecimal() and len(seen_until) <= 15:
-            query = replace(query, created_until_ms=int(seen_until))  # what came later, nobody has seen
+        # What came after the page was made, nobody has seen.
+        query = replace(view.query(), after=None, created_until_ms=whole_number(fields.get("seen")))
         ids = await services.bulk.choose(query)
     if not ids:
         raise _Fault("choose")

@@ -45,6 +45,11 @@ async def form_fields(request: Request, max_bytes: int = MAX_FORM_BYTES, max_fie
         raise KnowledgeError("INVALID_REQUEST", "The form has too many fields.") from None
 
 
+def whole_number(text: str, most_digits: int = 15) -> int | None:
+    """A number of 0 or more that a form or an address gives in digits; None for anything else, and for a longer one."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= most_digits else None
+
+
 def own_address(address: str) -> str:
     """The address if it leads to a page of this site, the list of documents for anything else."""
     return address if _OWN_ADDRESS.fullmatch(address) else "/"

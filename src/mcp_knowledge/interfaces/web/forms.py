@@ -44,4 +44,4 @@ async def reindex_document(request: Request, document_id: str) -> RedirectRespon
         outcome = "busy"
     from_list = came_from(request).partition("?")[0] == "/" and "referer" in request.headers
     address = view_left(request).address() if from_list else f"/documents/{quote(document_id)}"
-    return go(f"{address}{'&' if '?' in address else '?'}notice={outcome}")
+    return go(notices.told_at(address, outcome))

@@ -8,7 +8,7 @@ from mcp_knowledge.interfaces.web.context import services_of
 from mcp_knowledge.interfaces.web.documents import collection_names
 from mcp_knowledge.interfaces.web.feeds import import_state, passed_over
 from mcp_knowledge.interfaces.web.folder import reason, scan_panel
-from mcp_knowledge.interfaces.web.paging import keyset_position, position_text
+from mcp_knowledge.interfaces.web.paging import keyset_position, offset, position_text
 from mcp_knowledge.interfaces.web.templating import render
 from mcp_knowledge.interfaces.web.wording import State
 
@@ -59,7 +59,7 @@ async def import_page(request: Request, archive_id: str) -> HTMLResponse:
     entries = (await archives.entries([archive_id]))[archive_id]
     show = request.query_params.get("show", "")
     chosen = [entry for entry in entries if _is_shown(entry, show)]
-    first = _first_file(request.query_params.get("from", "1"))
+    first = offset(request.query_params.get("from", ""))
     return render(
         request,
         "import.html",
@@ -80,8 +80,3 @@ def _is_shown(entry: ArchiveEntry, show: str) -> bool:
     if show == "skipped":
         return entry.outcome != "extracted"
     return show not in ENTRY_OUTCOMES or entry.outcome == show
-
-
-def _first_file(text: str) -> int:
-    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 9 else 1
-    return max(0, number - 1)

@@ -12,7 +12,7 @@ from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.web import wording
 from mcp_knowledge.interfaces.web.context import services_of
 from mcp_knowledge.interfaces.web.fields import came_from, go
-from mcp_knowledge.interfaces.web.notices import Notice
+from mcp_knowledge.interfaces.web.notices import Notice, number_in, told_at
 from mcp_knowledge.interfaces.web.paging import keyset_position, position_text
 from mcp_knowledge.interfaces.web.templating import render
 from mcp_knowledge.interfaces.web.wording import State, counted
@@ -43,7 +43,6 @@ _SENTENCES = {
     "not-retryable": "This job cannot be tried again: it is at work already, or a later one has taken its place.",
     "gone": "This job is no longer kept.",
 }
-_COUNT_DIGITS = 9
 _MINUTE_MS = 60_000
 
 router = APIRouter(include_in_schema=False)
@@ -134,7 +133,7 @@ async def jobs_page(request: Request) -> HTMLResponse:
 async def retry_failed(request: Request) -> RedirectResponse:
     """Queue all failed jobs again."""
     queued = await services_of(request).jobs.retry_failed()
-    return go(f"/jobs?notice=retried&count={queued}")
+    return go(told_at("/jobs", "retried", count=queued))
 
 
 @router.post("/jobs/{job_id}/retry")
@@ -148,10 +147,8 @@ async def retry_job(request: Request, job_id: str) -> RedirectResponse:
             raise
         outcome = "gone" if error.code == "JOB_NOT_FOUND" else "not-retryable"
     path, _, query = came_from(request).partition("?")
-    if path != "/jobs":
-        return go(f"/jobs?notice={outcome}")
-    kept = [part for part in query.split("&") if part and not part.startswith(("notice=", "count="))]
-    return go(f"/jobs?{'&'.join([*kept, f'notice={outcome}'])}")
+    kept = "&".join(part for part in query.split("&") if part and not part.startswith(("notice=", "count=")))
+    return go(told_at(f"/jobs?{kept}" if kept and path == "/jobs" else "/jobs", outcome))
 
 
 async def _rows(services: Services, jobs: list[Job]) -> list[JobRow]:
@@ -194,9 +191,9 @@ async def _title(services: Services, document_id: str | None) -> str | None:
 
 
 def _notice(request: Request) -> Notice | None:
-    name, count = request.query_params.get("notice", ""), request.query_params.get("count", "")
-    if name == "retried" and count.isascii() and count.isdecimal() and len(count) <= _COUNT_DIGITS:
-        if not int(count):
+    name, count = request.query_params.get("notice", ""), number_in(request, "count")
+    if name == "retried":
+        if not count:
             return Notice("Nothing was left to try again: later jobs have taken the place of those that failed.")
-        return Notice(f"{counted(int(count), 'job')} queued again.")
+        return Notice(f"{counted(count, 'job')} queued again.")
     return Notice(_SENTENCES[name], bad=name != "queued") if name in _SENTENCES else None

@@ -2,11 +2,13 @@
 
 import re
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 from fastapi import Request
 
 from mcp_knowledge.domain.documents import now_ms
 from mcp_knowledge.errors import ERROR_CODES
+from mcp_knowledge.interfaces.web.fields import whole_number
 from mcp_knowledge.interfaces.web.wording import NEXT_STEPS
 
 _SENTENCES = {
@@ -26,8 +28,6 @@ _SENTENCES = {
 _FAILURES = {
     "busy": "The document is still being worked on. Try again when that has ended.",
 }
-
-
 _DOCUMENT_ID = re.compile(r"doc_[0-9a-z]{1,64}")
 
 
@@ -52,21 +52,27 @@ class Notice:
 
 def added(document_id: str, address: str = "/") -> str:
     """A list's address after a file was added."""
-    return _joined(address, f"notice=added&about={document_id}")
+    return told_at(address, "added", about=document_id)
 
 
 def known(document_id: str, address: str = "/") -> str:
     """A list's address after a file was sent that is there already."""
-    return _joined(address, f"notice=known&about={document_id}")
+    return told_at(address, "known", about=document_id)
 
 
 def refused(code: str, address: str = "/") -> str:
     """A list's address after a file was refused with this error code."""
-    return _joined(address, f"notice=refused&code={code}")
+    return told_at(address, "refused", code=code)
 
 
-def _joined(address: str, query: str) -> str:
-    return f"{address}{'&' if '?' in address else '?'}{query}"
+def told_at(address: str, name: str, **values: object) -> str:
+    """A page's address with the message of this name, and what belongs to it."""
+    return f"{address}{'&' if '?' in address else '?'}{urlencode({'notice': name, **values})}"
+
+
+def number_in(request: Request, name: str) -> int:
+    """A number that belongs to a message; 0 where the address has none."""
+    return whole_number(request.query_params.get(name, "")) or 0
 
 
 def read(request: Request) -> Notice | None:

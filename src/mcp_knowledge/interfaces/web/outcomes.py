@@ -1,12 +1,10 @@
 """What became of a change of documents: numbers in an address, and the sentence that they make."""
 
-from collections.abc import Mapping
-from urllib.parse import urlencode
-
 from fastapi import Request
 
 from mcp_knowledge.domain.documents import now_ms
-from mcp_knowledge.interfaces.web.notices import Notice
+from mcp_knowledge.interfaces.web import notices
+from mcp_knowledge.interfaces.web.notices import Notice, number_in
 from mcp_knowledge.interfaces.web.wording import counted
 from mcp_knowledge.services.bulk import BulkOutcome
 
@@ -59,7 +57,6 @@ _FAULTS = {
     "broken-off": "The change was broken off after {}: the service could not go on. Do it again for the others.",
     "under-way": "The change goes on or has ended; the list shows it.",
 }
-_MOST_DIGITS = 15
 
 
 def told_at(address: str, name: str, outcome: BulkOutcome) -> str:
@@ -68,36 +65,27 @@ def told_at(address: str, name: str, outcome: BulkOutcome) -> str:
     values |= {_LEFT[code][0]: count for code, count in outcome.refused.items() if code in _LEFT}
     if outcome.until_ms is not None and outcome.changed:
         values["until"] = outcome.until_ms
-    return _with(address, {"notice": name, **values})
+    return notices.told_at(address, name, **values)
 
 
 def fault_at(address: str, name: str, count: int = 0) -> str:
     """The address of a list with what was wrong with a change."""
-    return _with(address, {"notice": name} | ({"count": count} if count else {}))
-
-
-def _with(address: str, values: Mapping[str, object]) -> str:
-    return f"{address}{'&' if '?' in address else '?'}{urlencode(values)}"
+    return notices.told_at(address, name, count=count) if count else notices.told_at(address, name)
 
 
 def read(request: Request) -> Notice | None:
     """The message that an address carries; None when it is none of these."""
-    name, count = request.query_params.get("notice", ""), _number(request, "count")
+    name, count = request.query_params.get("notice", ""), number_in(request, "count")
     if name in _FAULTS:
         return Notice(_FAULTS[name].format(counted(count, "document")), bad=name != "under-way")
     if name not in _DONE:
         return None
     sentences = [_for(count, *_DONE[name])]
-    sentences += [_for(left, one, many) for key, one, many in _LEFT.values() if (left := _number(request, key))]
-    until_ms = _number(request, "until")
+    sentences += [_for(left, one, many) for key, one, many in _LEFT.values() if (left := number_in(request, key))]
+    until_ms = number_in(request, "until")
     undo = until_ms if name == "removed" and until_ms > now_ms() else None
     return Notice(" ".join(sentences), bad=not count and name != "samples-added", undo_until_ms=undo)
 
 
 def _for(count: int, one: str, many: str, none: str = "") -> str:
     return one if count == 1 else many.format(f"{count:,}") if count else none
-
-
-def _number(request: Request, name: str) -> int:
-    text = request.query_params.get(name, "")
-    return int(text) if text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS else 0

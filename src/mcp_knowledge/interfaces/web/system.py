@@ -11,7 +11,7 @@ from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.web.context import services_of
 from mcp_knowledge.interfaces.web.fields import form_fields, go
 from mcp_knowledge.interfaces.web.health import checks
-from mcp_knowledge.interfaces.web.notices import Notice
+from mcp_knowledge.interfaces.web.notices import Notice, number_in, told_at
 from mcp_knowledge.interfaces.web.templating import render
 from mcp_knowledge.interfaces.web.wording import counted
 from mcp_knowledge.ports import BackgroundRun
@@ -23,7 +23,6 @@ CONFIRMATION = "purge"
 _DATABASES = {"sqlite": "SQLite", "libsql": "SQLite, through libSQL", "postgres": "PostgreSQL"}
 _PROFILES = {"local": "one machine", "server": "a team's server"}
 _ROLES = {"all": "answers and reads files", "api": "answers, others read files", "worker": "reads files"}
-_DIGITS = 9
 ACTIVE: tuple[JobStatus, ...] = ("queued", "running", "retrying")
 
 router = APIRouter(include_in_schema=False)
@@ -93,7 +92,7 @@ async def reindex(request: Request) -> RedirectResponse:
     services = services_of(request)
     only_stale = (await form_fields(request)).get("which") != "all"
     queued = await services.library.reindex_all(services.status.index_versions() if only_stale else ())
-    return go(f"/system?notice=reading&count={len(queued)}#stale")
+    return go(f"{told_at('/system', 'reading', count=len(queued))}#stale")
 
 
 @router.post("/system/purge")
@@ -178,11 +177,11 @@ def _reasons(system: SystemStatus) -> list[StaleReason]:
 
 
 def _notice(request: Request) -> Notice | None:
-    name, count = request.query_params.get("notice", ""), request.query_params.get("count", "")
+    name, count = request.query_params.get("notice", ""), number_in(request, "count")
     if name == "purged":
         return Notice("Every document is gone. Collections, keys and settings are as they were.")
-    if name == "reading" and count.isascii() and count.isdecimal() and len(count) <= _DIGITS:
-        if not int(count):
+    if name == "reading":
+        if not count:
             return Notice("Nothing was queued: what there is to read again is being read already.")
-        return Notice(f"{counted(int(count), 'document')} will be read again. Searches go on with what is there.")
+        return Notice(f"{counted(count, 'document')} will be read again. Searches go on with what is there.")
     return None

@@ -10,11 +10,12 @@ from mcp_knowledge.domain.details import Details
 from mcp_knowledge.domain.documents import Metadata
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.rest.uploads import receive_upload
+from mcp_knowledge.interfaces.web import notices
 from mcp_knowledge.interfaces.web.context import services_of
 from mcp_knowledge.interfaces.web.document.fields import MAX_ROWS, Row
 from mcp_knowledge.interfaces.web.document.form import DetailsForm, as_text, filled_in, with_rows
 from mcp_knowledge.interfaces.web.document.page import show
-from mcp_knowledge.interfaces.web.fields import form_fields, go
+from mcp_knowledge.interfaces.web.fields import form_fields, go, whole_number
 
 _MAX_FORM_BYTES = 640 * 1024  # the largest metadata, each of its bytes as three characters, and the form's own words
 _MAX_FORM_FIELDS = 3 * (MAX_ROWS + 8) + 8
@@ -40,14 +41,14 @@ async def edit(request: Request, document_id: str) -> Response:
         if error.code == "DOCUMENT_NOT_FOUND":
             raise
         return await show(request, document_id, await _refused(request, document_id, form, error), error.status)
-    return go(f"/documents/{quote(document_id)}?view=details&notice=saved")
+    return go(notices.told_at(f"/documents/{quote(document_id)}?view=details", "saved"))
 
 
 def _reshaped(form: DetailsForm, metadata: Metadata, action: str) -> DetailsForm:
     """The form after one of its buttons that save nothing. What is wrong in it is told before its form changes."""
     kind, _, number = action.partition(":")
-    if kind == "remove" and number.isascii() and number.isdecimal() and len(number) < 6:
-        kept = [row for index, row in enumerate(form.rows) if index != int(number)]
+    if kind == "remove":
+        kept = [row for index, row in enumerate(form.rows) if index != whole_number(number)]
         return replace(form, rows=(*kept, Row()), faults={})
     if kind == "json" and not form.at_fault:
         return replace(form, rows=(), text=as_text(metadata))
@@ -76,5 +77,5 @@ async def add_version(request: Request, document_id: str) -> Response:
         form = await receive_upload(request, services.library, services.settings.max_upload_bytes)
         await services.library.add_revision(document_id, form.file)
     except KnowledgeError as error:
-        return go(f"{address}&notice=refused&code={error.code}")
-    return go(f"{address}&notice=newer")
+        return go(notices.refused(error.code, address))
+    return go(notices.told_at(address, "newer"))

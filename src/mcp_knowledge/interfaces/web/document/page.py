@@ -18,6 +18,7 @@ from mcp_knowledge.interfaces.web.document.reading import ReadingPage, read_page
 from mcp_knowledge.interfaces.web.document.view import VIEWS, DocumentView
 from mcp_knowledge.interfaces.web.document.viewer import Viewer, page_number, viewer
 from mcp_knowledge.interfaces.web.documents import collection_names
+from mcp_knowledge.interfaces.web.paging import offset
 from mcp_knowledge.interfaces.web.templating import render
 from mcp_knowledge.services import Services
 
@@ -118,9 +119,7 @@ async def _first_sequence(services: Services, request: Request, view: DocumentVi
     if section and view.document.current_revision_id:
         path = (await outline_of(services.contents, view.document.current_revision_id)).path_of(section)
         return (path and await services.contents.section_start(view.document.id, path)) or 0
-    text = request.query_params.get("from", "1")
-    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 9 else 1
-    return max(0, number - 1)
+    return offset(request.query_params.get("from", ""))
 
 
 async def _reading(services: Services, request: Request, view: DocumentView) -> tuple[ReadingPage | None, int | None]:

@@ -6,6 +6,7 @@ from urllib.parse import quote, urlencode
 from mcp_knowledge.domain.documents import Revision
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.web.document.view import DocumentView
+from mcp_knowledge.interfaces.web.fields import whole_number
 from mcp_knowledge.services import Services
 
 WIDTH, LARGE_WIDTH = 1000, 1800  # pixels of the pictures, for common and for dense screens
@@ -40,7 +41,7 @@ class Viewer:
 
 def page_number(text: str) -> int | None:
     """The page that an address names."""
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 7 and int(text) else None
+    return whole_number(text, most_digits=6) or None
 
 
 async def viewer(services: Services, view: DocumentView, revision: Revision, number: int) -> Viewer | None:

@@ -4,7 +4,7 @@ from urllib.parse import urlencode
 
 from fastapi import Request
 
-from mcp_knowledge.interfaces.web.notices import Notice
+from mcp_knowledge.interfaces.web.notices import Notice, number_in
 from mcp_knowledge.interfaces.web.wording import counted
 from mcp_knowledge.services.evaluation_files import ImportReport
 
@@ -17,7 +17,7 @@ def address(set_id: str, report: ImportReport) -> str:
 
 def told(request: Request) -> Notice | None:
     """What an import did, as the address tells it after the redirect; None where it tells of none."""
-    added, changed, missing = (_number(request.query_params.get(name, "")) for name in ("added", "changed", "missing"))
+    added, changed, missing = (number_in(request, name) for name in ("added", "changed", "missing"))
     parts = []
     if added:
         parts.append(f"{counted(added, 'question was', 'questions were')} added.")
@@ -29,7 +29,3 @@ def told(request: Request) -> Notice | None:
             "have the name; each run looks again."
         )
     return Notice(" ".join(parts)) if parts else None
-
-
-def _number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 9 else 0

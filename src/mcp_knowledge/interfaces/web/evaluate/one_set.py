@@ -15,7 +15,7 @@ from mcp_knowledge.interfaces.web.context import services_of
 from mcp_knowledge.interfaces.web.documents import collection_names
 from mcp_knowledge.interfaces.web.evaluate import figures, import_notice, rows
 from mcp_knowledge.interfaces.web.evaluate.ways import WAYS, playground_address
-from mcp_knowledge.interfaces.web.fields import Fields
+from mcp_knowledge.interfaces.web.fields import Fields, whole_number
 from mcp_knowledge.interfaces.web.paging import keyset_position, position_text
 from mcp_knowledge.interfaces.web.templating import render
 from mcp_knowledge.ports import Position
@@ -56,8 +56,7 @@ class SetView:
 
 def _view(request: Request, set_id: str) -> SetView:
     values = request.query_params
-    cases = values.get("cases", "")
-    after = int(cases) if cases.isascii() and cases.isdecimal() and len(cases) < 16 else 0
+    after = whole_number(values.get("cases", "")) or 0
     return SetView(set_id, values.get("runs", ""), after, values.get("open", ""))
 
 

@@ -12,6 +12,7 @@ from mcp_knowledge.interfaces.web.context import services_of
 from mcp_knowledge.interfaces.web.documents import collection_names
 from mcp_knowledge.interfaces.web.evaluate import figures, index, results, rows
 from mcp_knowledge.interfaces.web.evaluate.ways import playground_address
+from mcp_knowledge.interfaces.web.paging import offset
 from mcp_knowledge.interfaces.web.templating import render
 from mcp_knowledge.services import Services
 from mcp_knowledge.services.evaluation_runs import MAX_CASES
@@ -61,9 +62,7 @@ class Found:
 
 def _view(request: Request, run_id: str) -> RunView:
     values = request.query_params
-    first = values.get("from", "")
-    number = int(first) if first.isascii() and first.isdecimal() and len(first) < 9 else 1
-    return RunView(run_id, values.get("baseline", ""), values.get("show", "all"), max(0, number - 1))
+    return RunView(run_id, values.get("baseline", ""), values.get("show", "all"), offset(values.get("from", "")))
 
 
 @router.get("/evaluate/runs/{run_id}")

@@ -11,6 +11,7 @@ from starlette.datastructures import QueryParams
 from mcp_knowledge.domain.filters import parse_filters
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.rest.arguments import parse_json
+from mcp_knowledge.interfaces.web.fields import whole_number
 from mcp_knowledge.interfaces.web.playground.filter_builder import (
     MAX_ROWS,
     filters_of_rows,
@@ -154,7 +155,8 @@ def _changed(rows: list[Row], parameters: QueryParams) -> list[Row]:
 
 
 def _index(text: str, rows: list[Row]) -> int | None:
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 4 and int(text) < len(rows) else None
+    index = whole_number(text)
+    return index if index is not None and index < len(rows) else None
 
 
 def _with_value(row: Row, text: str) -> Row:

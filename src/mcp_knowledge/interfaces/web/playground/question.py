@@ -12,6 +12,7 @@ from starlette.datastructures import QueryParams
 from mcp_knowledge.domain.search import Expand, SearchRequest
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.rest.arguments import parse_json
+from mcp_knowledge.interfaces.web.fields import whole_number
 from mcp_knowledge.services.search_request import MAX_EXPAND_CHUNKS, MAX_IDS, search_request
 from mcp_knowledge.settings import Settings
 
@@ -217,10 +218,10 @@ def question_of(request: Request, settings: Settings) -> Question:
 
 def limit_of(text: str, settings: Settings) -> int:
     """The number of hits to show. Raises INVALID_ARGUMENT."""
-    digits = text.strip()
-    if not (digits.isascii() and digits.isdecimal() and len(digits) < 10):
+    number = whole_number(text.strip())
+    if number is None:
         raise KnowledgeError("INVALID_ARGUMENT", "The number of results must be a whole number.")
-    return min(max(int(digits), 1), settings.max_search_limit_api)
+    return min(max(number, 1), settings.max_search_limit_api)
 
 
 def filters_from(text: str) -> dict[str, Any] | None:
@@ -259,8 +260,8 @@ def _several(values: QueryParams, name: str) -> tuple[str, ...]:
 
 
 def _whole(text: str) -> int | str:
-    digits = text.strip()
-    return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 4 else text
+    number = whole_number(text.strip(), most_digits=3)
+    return text if number is None else number
 
 
 def _unless(value: str, default: str) -> str | None:
