@@ -126,6 +126,15 @@ async def test_keys_tell_when_each_was_written_and_leave_uploads_out(blobs: Blob
     assert all(before - 1000 <= written <= now_ms() for written in found.values())
 
 
+async def test_more_keys_than_are_listed_at_once_are_all_listed(tmp_path: Path) -> None:
+    names = {f"originals/ab/rev_{number}" for number in range(2_500)}
+    (tmp_path / "originals/ab").mkdir(parents=True)
+    for name in names:
+        (tmp_path / name).touch()
+
+    assert (await listed(LocalBlobStore(tmp_path))).keys() == names
+
+
 @pytest.mark.parametrize(
     "key",
     ["../x", "originals/../../x", "/etc/passwd", "originals//x", "uploads/x", "x", "", "a/.hidden", "a\\b/..", "a/b\n"],

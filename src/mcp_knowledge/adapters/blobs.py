@@ -5,6 +5,7 @@ import os
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
+from itertools import islice
 from pathlib import Path
 
 from mcp_knowledge.adapters.upload_folder import UploadFolder
@@ -125,4 +126,4 @@ def _walk(root: Path) -> Iterator[tuple[str, int]]:
 
 
 def _take(items: Iterator[tuple[str, int]], count: int) -> list[tuple[str, int]]:
-    return [item for item, _ in zip(items, range(count), strict=False)]
+    return list(islice(items, count))
