@@ -11,6 +11,8 @@ from back_ends import opened
 from contract_kit import FINGERPRINT, Backend, Clock, add, chunk, claim_one, indexed, new_document
 from front_door import until
 
+from mcp_knowledge.adapters.rows import documents
+from mcp_knowledge.adapters.rows.dialect import Connection, Row
 from mcp_knowledge.adapters.rows.indexing import MIXED_FINGERPRINT
 from mcp_knowledge.adapters.rows.sql import set_meta
 from mcp_knowledge.domain.documents import now_ms
@@ -86,3 +88,21 @@ async def test_models_that_write_at_the_same_time_both_see_that_there_are_two(po
         )
 
         assert await backend.store.fingerprint() == MIXED_FINGERPRINT
+
+
+async def test_an_upload_is_no_duplicate_of_what_is_purged_while_it_looks(
+    postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with server(postgres_dsn) as backend:
+        await backend.store.create_document(new_document())
+        loop, look = asyncio.get_running_loop(), documents.showing
+
+        def look_in_bad_time(connection: Connection, sha256: bytes) -> list[Row]:
+            found = look(connection, sha256)
+            asyncio.run_coroutine_threadsafe(backend.store.purge_documents(), loop).result(timeout=20)
+            return found
+
+        monkeypatch.setattr(documents, "showing", look_in_bad_time)
+        document, duplicate = await backend.store.create_document(new_document())
+        assert not duplicate
+        assert await backend.store.get_document(document.id) == document

@@ -78,8 +78,11 @@ def get_documents(connection: Connection, document_ids: list[str]) -> dict[str, 
 
 def find_by_sha256(connection: Connection, sha256: str) -> Document | None:
     """The oldest live document that shows these bytes, or will when its job is done."""
-    found = [row[0] for row in showing(connection, bytes.fromhex(sha256))]
-    return _by_number(connection, min(found)) if found else None
+    for document_no, _ in sorted(showing(connection, bytes.fromhex(sha256)), key=lambda item: item[0]):
+        row = first_row(connection, f"{SELECT} WHERE d.document_no = ? AND d.status NOT IN {GONE}", (document_no,))
+        if row is not None:  # a writer on a server may meet one that another has removed in between
+            return document_from(row)
+    return None
 
 
 def showing(connection: Connection, sha256: bytes) -> list[Row]:
