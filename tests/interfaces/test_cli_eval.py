@@ -119,6 +119,16 @@ def test_what_does_not_exist_is_told_before_anything_is_run(
     assert server.request("GET", f"{address}/runs").json()["items"] == before
 
 
+def test_a_run_of_another_set_is_told_before_anything_is_run(server: Server, address: str) -> None:
+    other = server.request("POST", f"{API}/evaluations", json={"name": "Other"}).json()["id"]
+    server.request("POST", f"{API}/evaluations/{other}/judgements", json={"query": "spaceship", "noAnswer": True})
+    (report,) = reports(evaluate(server.data_dir, "--set", "Other", *LEXICAL, "--json"))
+    before = server.request("GET", f"{address}/runs").json()["items"]
+    fault = evaluate(server.data_dir, "--set", "Help desk", "--baseline", report["runId"]).exception
+    assert isinstance(fault, KnowledgeError) and fault.code == "RUN_NOT_FOUND"
+    assert server.request("GET", f"{address}/runs").json()["items"] == before
+
+
 def test_a_folder_without_documents_names_those_of_the_knowledge_base(
     server: Server, address: str, tmp_path: Path
 ) -> None:

@@ -143,7 +143,7 @@ class Metrics:
         false_positives: queries without an answer that got a hit all the same; `false_positive_rate` is their share,
             None without such queries.
         wrong_hits: queries that showed, among the first 10, a document judged wrong.
-        gone: judged documents that no longer exist; those judged right count as not found.
+        gone: judgements of documents that do not exist (any more); those judged right count as not found.
     """
 
     queries: int

@@ -216,6 +216,15 @@ class Evaluations:
         found = await self._store.list_results(run_id, limit + 1, after)
         return found[:limit], after + limit if len(found) > limit else None
 
+    async def run_to_compare_with(self, run_id: str, set_id: str) -> Run:
+        """A completed run of a set. Raises RUN_NOT_FOUND (also for a run of another set), RUN_UNFINISHED."""
+        run = await self.run(run_id)
+        if run.set_id != set_id:
+            raise KnowledgeError("RUN_NOT_FOUND", "Only runs of the same set can be compared.")
+        if run.metrics is None:
+            raise KnowledgeError("RUN_UNFINISHED")
+        return run
+
     async def compare(self, run_id: str, baseline_id: str | None = None) -> Comparison:
         """A run against an earlier one; without one, against the baseline of its set.
 
@@ -227,10 +236,8 @@ class Evaluations:
         baseline_id = baseline_id or (await self.get_set(run.set_id)).baseline_run_id
         if baseline_id is None:
             raise KnowledgeError("RUN_NOT_FOUND", "This set has no baseline: choose one, or name a run.")
-        baseline = await self.run(baseline_id)
-        if baseline.set_id != run.set_id:
-            raise KnowledgeError("RUN_NOT_FOUND", "Only runs of the same set can be compared.")
-        if run.metrics is None or baseline.metrics is None:
+        baseline = await self.run_to_compare_with(baseline_id, run.set_id)
+        if run.metrics is None:
             raise KnowledgeError("RUN_UNFINISHED")
         now = await self._store.list_results(run.id, MAX_CASES)
         then = await self._store.list_results(baseline.id, MAX_CASES)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import typer
 
-from mcp_knowledge.domain.evaluations import METRIC_NAMES, Comparison, Run, RunSettings
+from mcp_knowledge.domain.evaluations import METRIC_NAMES, Comparison, EvaluationSet, Run, RunSettings
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.cli.context import with_services
 from mcp_knowledge.interfaces.cli.ingest import progress_bar
@@ -122,9 +122,7 @@ def run_set(
         found = await evaluations.find_set(name)
         if found is None:
             raise KnowledgeError("EVALUATION_NOT_FOUND", "There is no evaluation set with this name.")
-        compare_with = baseline or found.baseline_run_id
-        if compare_with is not None:
-            await evaluations.run(compare_with)  # said before minutes of work, not after
+        compare_with = await _compared_with(evaluations, found, baseline)
         measured = []
         for way in ways:
             queued = (await evaluations.create_runs(found.id, [way], run_name))[0]
@@ -138,6 +136,14 @@ def run_set(
         return measured
 
     return with_services(settings, use)
+
+
+async def _compared_with(evaluations: Evaluations, found: EvaluationSet, chosen: str | None) -> str | None:
+    """The run to compare with, or what is wrong about the chosen one: said before minutes of work, not after."""
+    if chosen is not None:
+        return (await evaluations.run_to_compare_with(chosen, found.id)).id
+    kept = found.baseline_run_id
+    return kept if kept is not None and (await evaluations.run(kept)).metrics is not None else None
 
 
 async def _followed(evaluations: Evaluations, queued: Run, quiet: bool) -> Run | None:

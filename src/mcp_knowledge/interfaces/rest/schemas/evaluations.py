@@ -179,7 +179,7 @@ class Metrics(Shape):
     falsePositives: int = Field(description="Queries without an answer that got a hit all the same.")
     falsePositiveRate: float | None = Field(description="Their share; null without such queries.")
     wrongHits: int = Field(description="Queries that showed, among the first 10, a document judged wrong.")
-    gone: int = Field(description="Judged documents that do not exist (any more); the right ones count as not found.")
+    gone: int = Field(description="Judgements of documents that do not exist (any more); these count as not found.")
     p50Ms: float
     p95Ms: float
 

@@ -9,7 +9,7 @@ _NAMES = {
     "parsers": "Readers of files",
     "maxCollapseCandidates": "Most candidates, documents once",
     "chunkTargetTokens": "Tokens in a passage",
-    "chunkMinTokens": "Least tokens in a passage",
+    "chunkMinTokens": "Fewest tokens in a passage",
     "chunkMaxTokens": "Most tokens in a passage",
     "chunkOverlapTokens": "Tokens that passages share",
     "chunkerName": "Cut by",
