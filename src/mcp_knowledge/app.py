@@ -1,34 +1,24 @@
 """Composition root: settings to adapters to services to the ASGI application. The only module that knows them all."""
 
 import asyncio
-import logging
 import os
 import secrets
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 
 from fastapi import FastAPI
 from starlette.routing import Route
 
-from mcp_knowledge.adapters.backend import Backend, open_backend
+from mcp_knowledge.adapters.backend import Backend
 from mcp_knowledge.adapters.fetcher import WebFetcher
-from mcp_knowledge.adapters.minilm import MiniLmEmbedder
-from mcp_knowledge.adapters.originals import open_blobs
-from mcp_knowledge.adapters.parsers.page_renderer import SandboxedPageRenderer
+from mcp_knowledge.adapters.opened import Adapters, open_adapters
 from mcp_knowledge.adapters.parsers.registry import accepted_extensions, mime_type_of
-from mcp_knowledge.adapters.parsers.sandbox import SandboxedParser
 from mcp_knowledge.adapters.rows.access import SqlAccessStore
-from mcp_knowledge.adapters.rows.archives import SqlArchiveStore
 from mcp_knowledge.adapters.rows.changes import SqlDocumentChanges
 from mcp_knowledge.adapters.rows.details import SqlDetailsStore
-from mcp_knowledge.adapters.rows.evaluations import SqlEvaluationStore
-from mcp_knowledge.adapters.rows.folder import SqlFolderStore
-from mcp_knowledge.adapters.rows.jobs import SqlJobQueue
 from mcp_knowledge.adapters.rows.metadata_keys import SqlMetadataStore
-from mcp_knowledge.adapters.rows.passages import SqlPassageStore
-from mcp_knowledge.adapters.rows.store import SqlStore
-from mcp_knowledge.adapters.transfer.state import refuse_unfinished
 from mcp_knowledge.adapters.watching import NotifiedFolder
 from mcp_knowledge.adapters.zip_files import ZipReader
 from mcp_knowledge.domain.access import Passphrase
@@ -71,7 +61,17 @@ from mcp_knowledge.services.urls import Urls
 from mcp_knowledge.services.why_not import WhyNot
 from mcp_knowledge.settings import Settings
 
-log = logging.getLogger(__name__)
+
+@dataclass(frozen=True, slots=True)
+class _TakingIn:
+    """The use cases that make documents of files, and what works for them beside the requests."""
+
+    library: Library
+    archives: Archives
+    intake: Intake
+    folders: FolderScanner
+    worker: IngestWorker
+    archive_worker: ArchiveWorker
 
 
 @asynccontextmanager
@@ -81,103 +81,106 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
     Raises:
         StartupError: the database or the storage cannot be used.
     """
-    async with AsyncExitStack() as closing:
-        embedder = MiniLmEmbedder(settings)
-        closing.callback(embedder.close)
-        backend = await closing.enter_async_context(open_backend(settings, lambda: embedder.fingerprint))
-        database, locks = backend.database, backend.locks
-        await refuse_unfinished(database)
-        parser = SandboxedParser(settings)
-        closing.push_async_callback(parser.close)
-        renderer = SandboxedPageRenderer(settings.parser_memory_bytes)
-        closing.push_async_callback(renderer.close)
-        store, queue = SqlStore(database), SqlJobQueue(database)
-        archive_store, folder_store = SqlArchiveStore(database), SqlFolderStore(database)
-        evaluation_store = SqlEvaluationStore(database)
-        blobs = await closing.enter_async_context(open_blobs(settings, database))
-        events = Events(
-            backend.broadcast,
-            _reference_reader(store, queue, archive_store, evaluation_store, lambda: folders.status()),
-        )
-        closing.callback(events.close)
-        access_store = SqlAccessStore(database)
-        secret = await _shared_secret(settings, access_store)
-        cursors = CursorSigner(secret)
-        phrase = settings.dashboard_passphrase
-        access = Access(access_store, Passphrase(phrase.get_secret_value(), secret) if phrase else None)
-        closing.push_async_callback(access.close)
+    async with open_adapters(settings) as adapters, AsyncExitStack() as closing:
         name = _process_name()
-        worker = IngestWorker(store, queue, blobs, parser, embedder, events, locks, settings, name)
-        extensions = accepted_extensions()
-        library = Library(
-            store,
-            blobs,
-            events,
-            accepted_extensions=extensions,
-            media_type=mime_type_of,
-            wake=worker.wake,
-        )
-        importer = ArchiveImporter(
-            archive_store, blobs, ZipReader(settings), library, events, settings.max_upload_bytes
-        )
-        archive_worker = ArchiveWorker(archive_store, blobs, importer, events, locks, settings.job_lease_ms, name)
-        archives = Archives(archive_store, blobs, events, archive_worker.wake)
-        intake, collections = Intake(library, archives), Collections(store)
-        formats = Formats(intake.accepted_extensions, mime_type_of)
-        folders = FolderScanner(folder_store, library, archives, intake, blobs, events, locks, settings, NotifiedFolder)
-        passages = SqlPassageStore(database, lambda: embedder.fingerprint)
-        contents, reading = Contents(store, blobs, passages), Reading(store, cursors, settings)
-        bulk, errands = Bulk(SqlDocumentChanges(database), store, events, worker.wake), Errands(backend.broadcast)
+        secret = await _shared_secret(settings, adapters.access)
+        # Events tell of scans, and scans make events: the way back is looked up when it is first taken.
+        events = Events(adapters.backend.broadcast, _reference_reader(adapters, lambda: taking_in.folders.status()))
+        closing.callback(events.close)
+        access = _access(settings, adapters.access, secret)
+        closing.push_async_callback(access.close)
+        errands = Errands(adapters.backend.broadcast)
         closing.push_async_callback(errands.close)
-        answers_only = settings.role == "api"
-        presence = Presence(locks, name, works=not answers_only)
-        pauses = ShortPauses(lambda: worker.busy)
-        search = Search(store, backend.lexical, backend.vectors, embedder, settings)
-        status = Status(
-            store,
-            blobs,
-            embedder,
-            parser,
-            settings,
-            accepted_extensions=extensions,
-            worker_running=lambda: answers_only or worker.running,
-        )
-        measuring = Measuring(search, store)
-        runs = EvaluationRuns(evaluation_store, measuring, status, events)
-        loops: list[Loop] = [presence, runs, pauses]
-        if not answers_only:
-            loops += [worker, archive_worker, folders]
-        yield Services(
-            settings=settings,
-            cursors=cursors,
-            access=access,
-            library=library,
-            errands=errands,
-            bulk=bulk,
-            samples=Samples(library, bulk, collections, store),
-            archives=archives,
-            intake=intake,
-            folders=folders,
-            urls=Urls(WebFetcher(settings, blobs.upload_dir), intake, collections, formats),
-            contents=contents,
-            pages=Pages(contents, reading, blobs, renderer),
-            editing=Editing(SqlDetailsStore(database), events),
-            collections=collections,
-            jobs=Jobs(queue, events, worker.wake),
-            search=search,
-            why_not=WhyNot(store, backend.lexical, backend.vectors, search),
-            evaluations=Evaluations(evaluation_store, store, runs, measuring, settings),
-            metadata=Metadata(store, SqlMetadataStore(database)),
-            similar=Similar(store, reading, backend.vectors, passages),
-            catalog=Catalog(store, cursors, settings),
-            reading=reading,
-            status=status,
-            events=events,
-            worker=worker,
-            archive_worker=archive_worker,
-            presence=presence,
-            background=Background(*loops, *_listening(settings, backend, worker, archive_worker)),
-        )
+        taking_in = _taking_in(settings, adapters, events, name)
+        yield _services(settings, adapters, CursorSigner(secret), access, events, errands, taking_in, name)
+
+
+def _taking_in(settings: Settings, adapters: Adapters, events: Events, name: str) -> _TakingIn:
+    store, blobs, locks = adapters.store, adapters.blobs, adapters.backend.locks
+    worker = IngestWorker(
+        store, adapters.queue, blobs, adapters.parser, adapters.embedder, events, locks, settings, name
+    )
+    library = Library(
+        store,
+        blobs,
+        events,
+        accepted_extensions=accepted_extensions(),
+        media_type=mime_type_of,
+        wake=worker.wake,
+    )
+    zip_reader = ZipReader(settings)
+    importer = ArchiveImporter(adapters.archives, blobs, zip_reader, library, events, settings.max_upload_bytes)
+    archive_worker = ArchiveWorker(adapters.archives, blobs, importer, events, locks, settings.job_lease_ms, name)
+    archives = Archives(adapters.archives, blobs, events, archive_worker.wake)
+    intake = Intake(library, archives)
+    folders = FolderScanner(adapters.folder, library, archives, intake, blobs, events, locks, settings, NotifiedFolder)
+    return _TakingIn(library, archives, intake, folders, worker, archive_worker)
+
+
+def _services(
+    settings: Settings,
+    adapters: Adapters,
+    cursors: CursorSigner,
+    access: Access,
+    events: Events,
+    errands: Errands,
+    taking_in: _TakingIn,
+    name: str,
+) -> Services:
+    store, blobs, backend, worker = adapters.store, adapters.blobs, adapters.backend, taking_in.worker
+    library, intake = taking_in.library, taking_in.intake
+    answers_only = settings.role == "api"
+    collections = Collections(store)
+    contents, reading = Contents(store, blobs, adapters.passages), Reading(store, cursors, settings)
+    bulk = Bulk(SqlDocumentChanges(backend.database), store, events, worker.wake)
+    search = Search(store, backend.lexical, backend.vectors, adapters.embedder, settings)
+    status = Status(
+        store,
+        blobs,
+        adapters.embedder,
+        adapters.parser,
+        settings,
+        accepted_extensions=accepted_extensions(),
+        worker_running=lambda: answers_only or worker.running,
+    )
+    measuring = Measuring(search, store)
+    runs = EvaluationRuns(adapters.evaluations, measuring, status, events)
+    presence = Presence(backend.locks, name, works=not answers_only)
+    loops: list[Loop] = [presence, runs, ShortPauses(lambda: worker.busy)]
+    if not answers_only:
+        loops += [worker, taking_in.archive_worker, taking_in.folders]
+    formats = Formats(intake.accepted_extensions, mime_type_of)
+    return Services(
+        settings=settings,
+        cursors=cursors,
+        access=access,
+        library=library,
+        errands=errands,
+        bulk=bulk,
+        samples=Samples(library, bulk, collections, store),
+        archives=taking_in.archives,
+        intake=intake,
+        folders=taking_in.folders,
+        urls=Urls(WebFetcher(settings, blobs.upload_dir), intake, collections, formats),
+        contents=contents,
+        pages=Pages(contents, reading, blobs, adapters.renderer),
+        editing=Editing(SqlDetailsStore(backend.database), events),
+        collections=collections,
+        jobs=Jobs(adapters.queue, events, worker.wake),
+        search=search,
+        why_not=WhyNot(store, backend.lexical, backend.vectors, search),
+        evaluations=Evaluations(adapters.evaluations, store, runs, measuring, settings),
+        metadata=Metadata(store, SqlMetadataStore(backend.database)),
+        similar=Similar(store, reading, backend.vectors, adapters.passages),
+        catalog=Catalog(store, cursors, settings),
+        reading=reading,
+        status=status,
+        events=events,
+        worker=worker,
+        archive_worker=taking_in.archive_worker,
+        presence=presence,
+        background=Background(*loops, *_listening(settings, backend, taking_in)),
+    )
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -244,26 +247,29 @@ async def _shared_secret(settings: Settings, store: SqlAccessStore) -> bytes:
     return await store.shared_secret(os.urandom(SECRET_BYTES))
 
 
-def _reference_reader(
-    store: SqlStore,
-    queue: SqlJobQueue,
-    archives: SqlArchiveStore,
-    evaluations: SqlEvaluationStore,
-    scan: Callable[[], Awaitable[ScanStatus]],
-) -> ReferenceReader:
+def _access(settings: Settings, store: SqlAccessStore, secret: bytes) -> Access:
+    phrase = settings.dashboard_passphrase
+    return Access(store, Passphrase(phrase.get_secret_value(), secret) if phrase else None)
+
+
+def _reference_reader(adapters: Adapters, scan: Callable[[], Awaitable[ScanStatus]]) -> ReferenceReader:
     """What reads that which other processes tell of."""
-    return ReferenceReader(store.get_documents, queue.get_many, archives.get_many, evaluations.get_runs, scan)
+    return ReferenceReader(
+        adapters.store.get_documents,
+        adapters.queue.get_many,
+        adapters.archives.get_many,
+        adapters.evaluations.get_runs,
+        scan,
+    )
 
 
-def _listening(
-    settings: Settings, backend: Backend, worker: IngestWorker, archive_worker: ArchiveWorker
-) -> list[Broadcast]:
+def _listening(settings: Settings, backend: Backend, taking_in: _TakingIn) -> list[Broadcast]:
     """The loop that hears what other processes say, if there are any."""
     if backend.broadcast is None:
         return []
     if settings.role != "api":
-        backend.broadcast.hear("jobs", lambda _: worker.wake())
-        backend.broadcast.hear("archives", lambda _: archive_worker.wake())
+        backend.broadcast.hear("jobs", lambda _: taking_in.worker.wake())
+        backend.broadcast.hear("archives", lambda _: taking_in.archive_worker.wake())
     return [backend.broadcast]
 
 

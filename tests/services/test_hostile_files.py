@@ -21,7 +21,7 @@ FILES = ("bomb.docx", "bomb.epub", "bomb.xlsx", "laughs.xml", "deep.json", "deep
 async def hostile_client(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[httpx2.AsyncClient]:
     """The real application, whose parser processes load formats that misbehave."""
     monkeypatch.setattr(
-        "mcp_knowledge.app.SandboxedParser", partial(SandboxedParser, registry="hostile_formats:HOSTILE")
+        "mcp_knowledge.adapters.opened.SandboxedParser", partial(SandboxedParser, registry="hostile_formats:HOSTILE")
     )
     monkeypatch.setattr("mcp_knowledge.app.accepted_extensions", HOSTILE.extensions)
     monkeypatch.setattr("mcp_knowledge.app.mime_type_of", lambda extension: "text/plain")
