@@ -1,7 +1,8 @@
 """Every page, form and route with values that no page of ours sends: no fault, no markup, no way to another site."""
 
+import asyncio
 import re
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 from urllib.parse import urlencode
 
@@ -12,6 +13,7 @@ from front_door import add
 from rest_kit import API
 
 from mcp_knowledge.interfaces.rest.table import OPERATIONS
+from mcp_knowledge.interfaces.web import fields
 from mcp_knowledge.interfaces.web.pages import router
 
 pytestmark = pytest.mark.both_databases
@@ -51,8 +53,8 @@ def routes(items: Any = router.routes) -> Iterator[tuple[str, str]]:
 async def some_ids(client: httpx2.AsyncClient) -> dict[str, str]:
     """Something of each kind, its names full of markup."""
     collection = (await client.post(f"{API}/collections", json={"name": MARKUP})).json()
-    fields = {"collectionId": collection["id"], "metadata": '{"year": 2024}'}
-    document = await add(client, "hostile.md", f"# {MARKUP}\n\nOtters. {MARKUP}".encode(), **fields)
+    filing = {"collectionId": collection["id"], "metadata": '{"year": 2024}'}
+    document = await add(client, "hostile.md", f"# {MARKUP}\n\nOtters. {MARKUP}".encode(), **filing)
     chunk = (await client.get(f"{API}/documents/{document['id']}/chunks")).json()["items"][0]
     job = (await client.get(f"{API}/jobs")).json()["items"][0]
     questions = (await client.post(f"{API}/evaluations", json={"name": MARKUP})).json()
@@ -121,19 +123,31 @@ async def test_no_route_gives_a_fault(client: httpx2.AsyncClient) -> None:
         if operation.method == "DELETE" or route in LEFT_OUT or route.endswith(("/purge", "/restore")):
             continue
         names = list(operation.query.model_fields) if operation.query else []
-        fields = list(operation.body.model_fields) if operation.body else ["x"]
+        members = list(operation.body.model_fields) if operation.body else ["x"]
         for wrong in WRONG:
             address = f"{filled(operation.path, ids)}?{urlencode(dict.fromkeys(names[:1], str(wrong)))}"
             names = names[1:] + names[:1]
-            sent = None if operation.method == "GET" else dict.fromkeys(fields, wrong)
+            sent = None if operation.method == "GET" else dict.fromkeys(members, wrong)
             check(await client.request(operation.method, address, json=sent), f"{route} {wrong}")
 
 
 async def test_half_a_character_is_kept_out_of_metadata(client: httpx2.AsyncClient) -> None:
     document_id = (await some_ids(client))["document_id"]
     for action in ("save", "rows", "json", "add"):
-        for fields in ({"json": '{"a": "\\ud800"}'}, {"key": "a", "kind": "json", "value": '["\\udfff"]'}):
-            sent = {"title": "T", "stamp": "x", "action": action, **fields}
+        for rows in ({"json": '{"a": "\\ud800"}'}, {"key": "a", "kind": "json", "value": '["\\udfff"]'}):
+            sent = {"title": "T", "stamp": "x", "action": action, **rows}
             answer = await client.post(f"/documents/{document_id}/edit", data=sent, headers=PAGE)
             assert answer.status_code == (400 if action == "save" else 200)
             assert "half of a character" in answer.text
+
+
+async def test_a_form_that_drips_is_given_up(client: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fields, "MAX_FORM_SECONDS", 0.01)
+
+    async def drips() -> AsyncIterator[bytes]:
+        yield b"theme="
+        await asyncio.Event().wait()
+
+    answer = await client.post("/theme", content=drips(), headers=FORM)
+    assert answer.status_code == 400
+    assert "did not arrive in time" in answer.text

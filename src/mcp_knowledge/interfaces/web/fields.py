@@ -1,5 +1,6 @@
 """What a page's form sent, and where its answer leads."""
 
+import asyncio
 import re
 from collections.abc import Mapping
 from urllib.parse import parse_qs, urlsplit
@@ -10,6 +11,7 @@ from fastapi.responses import RedirectResponse
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.rest.arguments import body_pieces
 
+MAX_FORM_SECONDS = 120  # however steadily it drips: nobody needs longer for a form of text
 MAX_FORM_BYTES = 24 * 1024  # each character of the longest address may take up to nine
 _OWN_ADDRESS = re.compile(r"/(?![/\\])[^\\\x00-\x20\x7f]*")  # `//host` and what browsers read like it lead elsewhere
 
@@ -35,10 +37,14 @@ class Fields:
 async def form_fields(request: Request, max_bytes: int = MAX_FORM_BYTES, max_fields: int = 10) -> Fields:
     """The fields of an URL-encoded form. Raises PAYLOAD_TOO_LARGE, INVALID_REQUEST."""
     body = bytearray()
-    async for piece in body_pieces(request):
-        body += piece
-        if len(body) > max_bytes:
-            raise KnowledgeError("PAYLOAD_TOO_LARGE", "More was filled in than this form takes.")
+    try:
+        async with asyncio.timeout(MAX_FORM_SECONDS):
+            async for piece in body_pieces(request):
+                body += piece
+                if len(body) > max_bytes:
+                    raise KnowledgeError("PAYLOAD_TOO_LARGE", "More was filled in than this form takes.")
+    except TimeoutError:
+        raise KnowledgeError("INVALID_REQUEST", "The form did not arrive in time. Send it again.") from None
     try:
         return Fields(parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=max_fields))
     except ValueError:
