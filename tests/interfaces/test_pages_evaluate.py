@@ -240,6 +240,16 @@ async def test_runs_are_compared_with_the_baseline_question_by_question(client: 
     await sent(client, f"/evaluate/{set_id}/runs", way="words")
     html = await runs_ended(client, set_id)
     assert html.count("<polyline") == 4 * 2 + 2  # a line for each way in each panel, and the legend
+    assert "Other questions" not in text_of(html)
+    await sent(client, "/evaluate/judge", set=set_id, query="zither", verdict="nothing", back="/")
+    await sent(client, "/evaluate/judge", set=set_id, query="xylophone", verdict=f"right {leave}", back="/")
+    await sent(client, f"/evaluate/{set_id}/runs", way="meaning")
+    html = await runs_ended(client, set_id)
+    assert "Other questions from here on. 4 , before 3" in text_of(html) and 'class="mark"' in html
+    newest = re.findall(r'<tr id="(run_\w+)"', html)[0]
+    told = text_of(await page(client, f"/evaluate/runs/{newest}"))
+    assert "1 question was asked in one of the two runs only" in told
+    assert "For 1 question, other documents were right then." in told
     await sent(client, f"/evaluate/{set_id}/baseline", run="")
     assert "−0.500" not in text_of(await page(client, f"/evaluate/{set_id}"))
     await sent(client, f"/evaluate/{set_id}/baseline", run=meaning)

@@ -28,6 +28,7 @@ class RunRow:
     Args:
         name: the one that it was given; empty when there is none.
         differences: how its index was made otherwise than that of the run before it.
+        asked_before: how many questions the run before it asked, if not as many.
     """
 
     run: Run
@@ -36,6 +37,7 @@ class RunRow:
     state: State
     narrowing: list[str]
     differences: list[Difference]
+    asked_before: int | None
 
 
 def state(run: Run) -> State:
@@ -58,11 +60,18 @@ def row(run: Run, collections: dict[str, str], before: Run | None = None) -> Run
 
     Args:
         collections: names by id.
-        before: the run before it, with which its index is compared.
+        before: the run before it, with which its index and its questions are compared.
     """
     changed = index.between(before.index_configuration, run.index_configuration) if before else []
     name = "" if run.name == run.settings.name else run.name
-    return RunRow(run, ways.label(run.settings), name, state(run), ways.narrowing(run.settings, collections), changed)
+    narrowing = ways.narrowing(run.settings, collections)
+    return RunRow(run, ways.label(run.settings), name, state(run), narrowing, changed, _asked_before(run, before))
+
+
+def _asked_before(run: Run, before: Run | None) -> int | None:
+    if before is None or before.metrics is None or run.metrics is None:
+        return None
+    return None if before.metrics.queries == run.metrics.queries else before.metrics.queries
 
 
 def ordered(runs: list[Run]) -> list[Run]:
@@ -85,7 +94,7 @@ def chart(runs: list[Run], collections: dict[str, str]) -> list[tuple[figures.Fi
     """
     completed = [run for run in reversed(runs) if run.metrics]
     names = [", ".join([ways.label(run.settings), *ways.narrowing(run.settings, collections)]) for run in completed]
-    made = [index.made(run.index_configuration) for run in completed]
+    made = [(index.made(run.index_configuration), run.metrics and run.metrics.queries) for run in completed]
 
     def is_new(at: int) -> bool:
         late = completed[at].created_at_ms - completed[at - 1].created_at_ms > _SAME_OCCASION_MS

@@ -91,6 +91,7 @@ async def run_page(request: Request, run_id: str) -> HTMLResponse:
         differences=found.differences,
         groups=found.groups,
         labels=results.LABELS,
+        judged_otherwise=sum(row.judgements_changed for row in found.rows),
         counts=results.counts(found.rows, list(found.groups)),
         results=shown[view.first : view.first + PAGE_RESULTS],
         previous_address=view.address(first=max(0, view.first - PAGE_RESULTS)) if view.first else None,
