@@ -76,13 +76,14 @@ def test_of_several_files_at_once_each_tells_how_it_went(visit: Visits) -> None:
     upload = page.locator("#tray li")
     expect(person.row("Leave policy").get_by_text("Ready")).to_be_visible()
     expect(upload.filter(has_text="leave.md")).to_contain_text("Ready")
-    expect(upload.filter(has_text="setup.exe")).to_contain_text("This file format is not supported.")
+    expect(upload.filter(has_text="setup.exe")).to_contain_text("not supported. Save it as PDF")
     expect(upload.filter(has_text="blank.txt")).to_contain_text("It is empty.")
     expect(upload.filter(has_text="torn.pdf")).to_contain_text("This file could not be read.")
     torn = person.row("torn")
     expect(torn.get_by_text("Failed")).to_be_visible()
     expect(torn).to_contain_text("It may be damaged")
     expect(page.locator("#tray")).to_contain_text("1 ready · 3 failed")
+    expect(upload.last).to_contain_text("leave.md")  # what failed comes first
     page.get_by_role("button", name="Clear finished").click()
     expect(page.locator("#tray")).to_be_hidden()
 

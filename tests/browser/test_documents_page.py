@@ -67,7 +67,7 @@ def test_a_new_user_tries_the_samples_asks_one_and_removes_them(visit: Visits) -
     page.get_by_role("link", name="Why did the light fail in 1923?").click()
     expect(page.locator(".hit").first).to_contain_text("redwings")
     page.go_back()
-    page.get_by_role("button", name="Remove them").click()
+    page.get_by_role("button", name="Remove the samples").click()
     expect(page.get_by_text("The 11 samples were removed.")).to_be_visible()
     expect(page.get_by_role("heading", name="Put your first documents in")).to_be_visible()
 
@@ -84,6 +84,14 @@ def test_a_deleted_document_comes_back_by_the_message_at_the_foot(visit: Visits,
     page.locator("#toast").get_by_role("button", name="Undo").click()
     expect(person.row("note 1").get_by_text("Ready")).to_be_visible()
     expect(page.locator("#toast")).to_contain_text("“note 1” is back.")
+    assert page.url.endswith("/")
+
+    page.get_by_role("button", name="Delete note 0").press("Enter")
+    expect(page.locator("#toast")).to_contain_text("“note 0” was deleted.")
+    page.reload()
+    page.locator(".notice").get_by_role("button", name="Undo").click()
+    expect(page.locator(".notice")).to_contain_text("The document is back.")
+    expect(person.row("note 0")).to_be_visible()
 
     page.goto(f"/documents/{first}")
     page.get_by_role("button", name="Delete").click()
@@ -112,6 +120,7 @@ def test_ranges_are_ticked_with_shift_and_changed_together(visit: Visits, server
     bar.get_by_label("Name of the new collection").fill("Letters")
     bar.get_by_label("Name of the new collection").press("Enter")
     expect(page.locator(".notice")).to_have_text("3 documents were moved.")
+    page.wait_for_load_state()  # a choice shows at once by a script
     assert page.url.endswith("/?sort=oldest&notice=moved&count=3")
     page.locator("#collection").select_option(label="Letters (3)")
     expect(page.get_by_role("heading", name="Documents in Letters")).to_be_visible()
@@ -219,7 +228,7 @@ def test_filters_are_addresses_and_keys_reach_them(visit: Visits, server: Runnin
     expect(page).to_have_url(re.compile(r"/\?format=pdf$"))
     torn = person.row("torn")
     expect(torn).to_contain_text("It may be damaged")
-    expect(torn.get_by_role("link", name="Open original")).to_be_visible()
+    expect(torn.get_by_role("link", name="Download original")).to_be_visible()
     torn.get_by_role("link", name="Upload a better copy").click()
     expect(page.locator("#file")).to_be_visible()
     page.go_back()

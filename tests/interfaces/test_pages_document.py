@@ -71,7 +71,7 @@ async def test_every_view_is_an_address_and_leads_to_the_others(client: httpx2.A
     told = {
         "passages": "Length in tokens",
         "reading": "The text as it was read",
-        "original": "guide.md text/markdown",
+        "original": "guide.md Markdown text",
         "details": "What is known of it Edit Title Guide Collection None year 2026 public no",
         "versions": "Add a newer version",
     }

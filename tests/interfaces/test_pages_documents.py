@@ -142,6 +142,8 @@ async def test_all_that_fit_are_deleted_and_brought_back_together(client: httpx2
     after = await client.get(f"{API}/documents?limit=100")
     assert [item["id"] for item in after.json()["items"]] == [item["id"] for item in before.json()["items"]]
     _, said = await submit(client, "/documents/restore", until=undo[1])
+    assert said == "That was undone already: there is nothing left to bring back."
+    _, said = await submit(client, "/documents/restore", until=str(now_ms() - 1))
     assert said == "It is too late to undo this: what was deleted is gone for good."
 
 

@@ -1,5 +1,7 @@
 """Deletions over REST that can be undone."""
 
+import time
+from datetime import datetime
 from pathlib import Path
 
 import httpx2
@@ -12,7 +14,10 @@ DOCUMENTS = f"{API}/documents"
 
 async def delete(client: httpx2.AsyncClient, document_id: str, undo_seconds: int = 60) -> None:
     answer = await client.delete(f"{DOCUMENTS}/{document_id}?undoSeconds={undo_seconds}")
-    assert (answer.status_code, answer.json()) == (200, {"ok": True})
+    assert answer.status_code == 200
+    body = answer.json()
+    left_s = datetime.fromisoformat(body.pop("undoUntil")).timestamp() - time.time()
+    assert (body, 0 < left_s <= undo_seconds) == ({"ok": True}, True)
 
 
 async def search(client: httpx2.AsyncClient, query: str) -> list[str]:

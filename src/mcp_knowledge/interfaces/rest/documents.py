@@ -136,7 +136,7 @@ async def update_document(request: Request) -> Response:
     "DELETE",
     "/documents/{document_id}",
     "Delete a document",
-    Answer(200, "Gone from lists and search; a job removes its content.", schemas.Ok),
+    Answer(200, "Gone from lists and search; a job removes its content.", schemas.DocumentDeletion),
     query=schemas.DocumentDeleteQuery,
     errors=("DOCUMENT_NOT_FOUND",),
 )
@@ -146,9 +146,11 @@ async def delete_document(request: Request) -> Response:
     undo_seconds = read_query(request, schemas.DocumentDeleteQuery).undoSeconds
     if not undo_seconds:
         await found.library.delete_document(document_id)
-    elif (await found.bulk.delete([document_id], undo_seconds * 1000)).refused:
+        return json_response({"ok": True})
+    outcome = await found.bulk.delete([document_id], undo_seconds * 1000)
+    if outcome.until_ms is None or outcome.refused:
         raise KnowledgeError("DOCUMENT_NOT_FOUND")
-    return json_response({"ok": True})
+    return json_response({"ok": True, "undoUntil": wire.timestamp(outcome.until_ms)})
 
 
 @operations.add(

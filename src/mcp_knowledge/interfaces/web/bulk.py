@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
+from mcp_knowledge.domain.documents import now_ms
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.rest.arguments import checked
 from mcp_knowledge.interfaces.rest.schemas import CollectionCreate
@@ -79,6 +80,8 @@ async def restore_documents(request: Request) -> RedirectResponse:
     services = services_of(request)
     until_ms = whole_number((await form_fields(request)).get("until")) or 0
     ids = await services.bulk.restorable(until_ms)
+    if not ids and until_ms > now_ms():  # as on a page that somebody went back to
+        return go(outcomes.fault_at(view_left(request).address(), "undone"))
     return await _run(services, len(ids), view_left(request), "restored", partial(services.bulk.restore_all, ids))
 
 

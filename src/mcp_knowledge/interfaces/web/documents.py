@@ -16,7 +16,7 @@ from mcp_knowledge.interfaces.web.list_view import SORTS, STATUS_FILTERS, UNFILE
 from mcp_knowledge.interfaces.web.paging import position_text
 from mcp_knowledge.interfaces.web.samples import QUESTIONS
 from mcp_knowledge.interfaces.web.templating import render
-from mcp_knowledge.interfaces.web.wording import STAGES
+from mcp_knowledge.interfaces.web.wording import NEXT_STEPS, REASONS, STAGES
 from mcp_knowledge.services import Services
 
 OFFERED_COLLECTIONS = 200
@@ -71,7 +71,7 @@ async def documents_page(request: Request) -> HTMLResponse:
         sorts={name: label for name, (label, _, _) in SORTS.items()},
         accept=",".join(f".{item}" for item in sorted(services.intake.accepted_extensions)),
         max_bytes=services.settings.max_upload_bytes,
-        stages=STAGES,
+        words={"stages": STAGES, "reasons": REASONS, "nextSteps": NEXT_STEPS},
         **await _choices(services, view, collections, [item.collection_id for item in items]),
         formats=sorted(formats.items(), key=lambda item: (-item[1], item[0])),
     )

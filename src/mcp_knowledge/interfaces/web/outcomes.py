@@ -55,6 +55,7 @@ _FAULTS = {
     "collection-gone": "That collection is gone. Nothing was changed.",
     "key": "Say which key of the metadata, in 1 to 100 characters.",
     "broken-off": "The change was broken off after {}: the service could not go on. Do it again for the others.",
+    "undone": "That was undone already: there is nothing left to bring back.",
     "under-way": "The change goes on or has ended; the list shows it.",
 }
 
@@ -77,7 +78,7 @@ def read(request: Request) -> Notice | None:
     """The message that an address carries; None when it is none of these."""
     name, count = request.query_params.get("notice", ""), number_in(request, "count")
     if name in _FAULTS:
-        return Notice(_FAULTS[name].format(counted(count, "document")), bad=name != "under-way")
+        return Notice(_FAULTS[name].format(counted(count, "document")), bad=name not in ("under-way", "undone"))
     if name not in _DONE:
         return None
     sentences = [_for(count, *_DONE[name])]

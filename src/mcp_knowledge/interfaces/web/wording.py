@@ -43,6 +43,51 @@ NEXT_STEPS = {
 }
 
 
+# What people call files of a format; others go by their extension.
+KINDS = {
+    "csv": "Table (CSV)",
+    "doc": "Word document, 97–2003",
+    "docm": "Word document with macros",
+    "docx": "Word document",
+    "eml": "E-mail",
+    "epub": "E-book (EPUB)",
+    "htm": "Web page",
+    "html": "Web page",
+    "json": "Data (JSON)",
+    "jsonl": "Data (JSON Lines)",
+    "log": "Plain text (log)",
+    "markdown": "Markdown text",
+    "md": "Markdown text",
+    "odp": "OpenDocument presentation",
+    "ods": "OpenDocument spreadsheet",
+    "odt": "OpenDocument text",
+    "pdf": "PDF",
+    "pps": "PowerPoint show, 97–2003",
+    "ppsx": "PowerPoint show",
+    "ppt": "PowerPoint presentation, 97–2003",
+    "pptm": "PowerPoint presentation with macros",
+    "pptx": "PowerPoint presentation",
+    "rst": "Plain text (reStructuredText)",
+    "rtf": "Rich text (RTF)",
+    "tsv": "Table (TSV)",
+    "txt": "Plain text",
+    "xhtml": "Web page",
+    "xls": "Excel workbook, 97–2003",
+    "xlsb": "Excel workbook, binary",
+    "xlsm": "Excel workbook with macros",
+    "xlsx": "Excel workbook",
+    "xml": "Data (XML)",
+}
+
+# Where the sentence of a code speaks to those who run the service.
+REASONS = {
+    "DOCUMENT_NEEDS_OCR": "This document has no text that could be read.",
+    "DOCUMENT_RESOURCE_LIMIT": "This file is too large or too complex to be read.",
+    "INGESTION_TIMEOUT": "Reading this file took too long.",
+    "INGESTION_FAILED": "Reading this file failed for a reason on our side.",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class State:
     """How a document stands, ready to show.
@@ -69,6 +114,11 @@ class Failure:
         """Whether reading the same file again may go better."""
         known = ERROR_CODES.get(self.code)
         return self.code == "DOCUMENT_RESOURCE_LIMIT" or (known is not None and known.retried)
+
+
+def kind(extension: str) -> str:
+    """What people call files of a format."""
+    return KINDS.get(extension.lower()) or (f"{extension.upper()} file" if extension else "File")
 
 
 def size(count: int) -> str:
@@ -169,7 +219,9 @@ def failure(error: str | None) -> Failure | None:
     if not error:
         return None
     code, _, reason = error.partition(": ")
-    return Failure(code, reason or code, NEXT_STEPS.get(code, "")) if code.isupper() else Failure("", error, "")
+    if not code.isupper():
+        return Failure("", error, "")
+    return Failure(code, REASONS.get(code, reason or code), NEXT_STEPS.get(code, ""))
 
 
 def flat(metadata: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
@@ -215,6 +267,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "counted": counted,
     "failure": failure,
     "flat": flat,
+    "kind": kind,
     "milliseconds": milliseconds,
     "moment": moment,
     "number": number,

@@ -9,6 +9,7 @@ from mcp_knowledge.interfaces.rest.arguments import Arguments, NoNul, QueryInteg
 from mcp_knowledge.interfaces.rest.schemas.common import (
     Id,
     MetadataObject,
+    Ok,
     PageQuery,
     Shape,
     Timestamp,
@@ -77,6 +78,14 @@ class DocumentDeleteQuery(Arguments):
 
     undoSeconds: QueryInteger = Field(
         0, ge=0, le=600, description="For so long the content is kept, and `restore` brings the document back."
+    )
+
+
+class DocumentDeletion(Ok):
+    """A document is gone from lists and search."""
+
+    undoUntil: Timestamp | None = Field(
+        None, description="Only with `undoSeconds`: up to when `restore` brings it back, at least."
     )
 
 

@@ -4,15 +4,24 @@ const UNDO_S = 30;
 const MARGIN_MS = 1000; // a click at the last moment must still arrive in time
 const address = (id) => `/api/v1/documents/${encodeURIComponent(id)}`;
 
+// What came of asking: `fault` is a sentence, or null.
 async function ask(path, method) {
   try {
     const response = await fetch(path, { method });
-    if (response.ok) return null;
-    if (method === "DELETE" && response.status === 404) return null; // it is gone already: all the better
-    return (await response.json()).error.message;
+    const body = await response.json();
+    const gone = method === "DELETE" && response.status === 404; // gone already: all the better
+    return response.ok || gone ? { fault: null, until: Date.parse(body.undoUntil) } : { fault: body.error.message };
   } catch {
-    return "The service did not answer. Try again.";
+    return { fault: "The service did not answer. Try again." };
   }
+}
+
+// The page's address offers to undo, too, so that a reload does not take it away.
+// `untilMs`: the name of the deletion; without it the address forgets whatever message it has.
+function tellInAddress(untilMs) {
+  const query = location.search.replace(/[?&]notice=.*/, "");
+  const message = untilMs ? `${query ? "&" : "?"}notice=removed&count=1&until=${untilMs}` : "";
+  history.replaceState(history.state, "", location.pathname + query + message);
 }
 
 export function deleteOnTheSpot({ toast, refresh }) {
@@ -24,7 +33,7 @@ export function deleteOnTheSpot({ toast, refresh }) {
     const id = button.dataset.delete;
     const row = document.getElementById(id);
     const title = row.querySelector("[data-title]").textContent;
-    const fault = await ask(`${address(id)}?undoSeconds=${UNDO_S}`, "DELETE");
+    const { fault, until } = await ask(`${address(id)}?undoSeconds=${UNDO_S}`, "DELETE");
     if (fault) {
       button.disabled = false;
       toast(fault);
@@ -33,12 +42,15 @@ export function deleteOnTheSpot({ toast, refresh }) {
     const next = row.nextElementSibling ?? row.previousElementSibling;
     row.remove();
     (next?.querySelector("[data-delete]") ?? document.getElementById("main")).focus();
+    tellInAddress(until);
     refresh();
     toast(`“${title}” was deleted.`, {
       label: "Undo",
       lasts: UNDO_S * 1000 - MARGIN_MS,
+      gone: tellInAddress,
       async does() {
-        toast((await ask(`${address(id)}/restore`, "POST")) ?? `“${title}” is back.`);
+        const { fault: refused } = await ask(`${address(id)}/restore`, "POST");
+        toast(refused ?? `“${title}” is back.`);
         refresh();
       },
     });

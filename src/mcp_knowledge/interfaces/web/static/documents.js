@@ -10,7 +10,7 @@ import { startUploads } from "./upload.js";
 const announce = document.getElementById("announce");
 const say = (text) => (announce.textContent = text);
 const toast = makeToast(document.getElementById("toast"), say);
-const uploads = startUploads({ arrived: refresh, say });
+const uploads = startUploads({ arrived: refresh, say, toast });
 
 follow({
   changed(item, kind) {

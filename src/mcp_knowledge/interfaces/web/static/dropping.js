@@ -1,18 +1,23 @@
 // Files and folders dropped anywhere on the page.
 
-// Every file below an entry, with its path from what was dropped. Hidden ones (.DS_Store and the like) are not documents.
+// What systems and office programs scatter about (.DS_Store, ~$letter.docx of one that is open): nobody's documents.
+const LITTER = /^(\.|~\$|(ehthumbs|thumbs)\.db$|desktop\.ini$|__MACOSX$)/i;
+
+// Every file below an entry, with its path from what was dropped. One that cannot be read keeps no other back.
 async function filesBelow(entry) {
-  if (entry.name.startsWith(".")) return [];
-  if (entry.isFile) {
-    const file = await new Promise((resolve, reject) => entry.file(resolve, reject));
-    return [{ file, path: entry.fullPath.replace(/^\//, "") }];
-  }
-  const reader = entry.createReader();
-  const found = [];
-  for (;;) {
-    const part = await new Promise((resolve, reject) => reader.readEntries(resolve, reject)); // at most 100 at a time
-    if (!part.length) return found;
-    for (const child of part) found.push(...(await filesBelow(child)));
+  if (LITTER.test(entry.name)) return [];
+  const path = entry.fullPath.replace(/^\//, "");
+  try {
+    if (entry.isFile) return [{ file: await new Promise((resolve, reject) => entry.file(resolve, reject)), path }];
+    const reader = entry.createReader();
+    const found = [];
+    for (;;) {
+      const part = await new Promise((resolve, reject) => reader.readEntries(resolve, reject)); // at most 100 at a time
+      if (!part.length) return found;
+      for (const child of part) found.push(...(await filesBelow(child)));
+    }
+  } catch {
+    return [{ file: new File([], entry.name), path, unreadable: true }];
   }
 }
 
@@ -25,7 +30,7 @@ async function droppedFiles(transfer) {
 
 const hasFiles = (event) => event.dataTransfer?.types.includes("Files");
 
-// Calls `dropped` with [{file, path}] for each drop, and marks the page while files are held over it.
+// Calls `dropped` with [{file, path, unreadable}] for each drop, and marks the page while files are held over it.
 export function acceptDrops(dropped) {
   let depth = 0; // dragenter and dragleave come for every element on the way
   const enter = (change) => {

@@ -14,12 +14,13 @@ export class FileUpload {
   documentId = null;
   archiveId = null; // of an archive, which becomes documents of its own
 
-  // `path`: the file's, from the folder that was dropped. `stages`: what each stage of ingestion is called.
+  // `path`: the file's, from the folder that was dropped. `words`: what each stage of ingestion is called, and by error code
+  // why something failed and what to do next.
   // `again(upload)`: called when somebody wants a failed upload to be tried again.
-  constructor(file, path, { stages, collectionId, again }) {
+  constructor(file, path, { words, collectionId, again }) {
     this.file = file;
     this.path = path;
-    this.stages = stages;
+    this.words = words;
     this.collectionId = collectionId;
     this.again = again;
     this.name = element("span", "name");
@@ -64,6 +65,13 @@ export class FileUpload {
     this.element.append(this.why);
   }
 
+  // Why, and what to do next: of a `CODE: sentence`.
+  explained(error) {
+    const [code, ...rest] = (error ?? "").split(": ");
+    const { reasons, nextSteps } = this.words;
+    return `${reasons[code] ?? rest.join(": ")} ${nextSteps[code] ?? ""}`.trim();
+  }
+
   reset() {
     this.why.remove();
     this.tell("waiting", "Waiting", 0);
@@ -90,7 +98,8 @@ export class FileUpload {
 
   answered(status, body) {
     if (status >= 400 || !(body?.id || body?.archiveId)) {
-      this.fail("Not added", body?.error?.message ?? "The service did not accept this file.", status >= 500);
+      const { code = "", message = "The service did not accept this file." } = body?.error ?? {};
+      this.fail("Not added", this.explained(`${code}: ${message}`), status >= 500);
       return;
     }
     this.documentId = body.id;
@@ -103,30 +112,30 @@ export class FileUpload {
     if (body.duplicate && body.status === "failed")
       this.fail("You have it already", "It could not be read. Open it to see why.");
     else if (body.duplicate) this.tell("known", "You have it already", 1);
-    else this.tell("working", this.stages.queued);
+    else this.tell("working", this.words.stages.queued);
   }
 
   // Takes over the document's state, in the shape of the REST API.
   documentChanged({ status, progress, latestError }) {
     if (this.kind === "known" || this.kind === "failed") return;
     if (status === "ready") this.tell("ready", "Ready", 1);
-    else if (status === "failed") this.fail("Failed", (latestError ?? "").replace(/^[A-Z_]+: /, ""));
+    else if (status === "failed") this.fail("Failed", this.explained(latestError));
     else if (status === "deleting") this.tell("known", "Deleted", 1);
     else {
       const { stage = "queued", done = 0, total = 0 } = progress ?? {};
       const counted = total > 1;
-      this.tell("working", this.stages[stage] + (counted ? ` ${done} of ${total}` : ""), counted ? done / total : null);
+      this.tell("working", this.words.stages[stage] + (counted ? ` ${done} of ${total}` : ""), counted ? done / total : null);
     }
   }
 
   // Takes over the archive's state, in the shape of the REST API.
   archiveChanged({ state, counts, fileCount, error }) {
     if (this.finished) return;
-    if (state === "failed") this.fail("Failed", (error ?? "").replace(/^[A-Z_]+: /, ""));
+    if (state === "failed") this.fail("Failed", this.explained(error));
     else if (state.startsWith("completed")) {
       const others = counts.examined - counts.extracted;
       this.tell("ready", `Unpacked: ${counts.extracted} added${others ? `, ${others} passed over` : ""}`, 1);
     } else if (fileCount) this.tell("working", `Unpacking ${counts.examined} of ${fileCount}`, counts.examined / fileCount);
-    else this.tell("working", state === "queued" ? this.stages.queued : "Unpacking");
+    else this.tell("working", state === "queued" ? this.words.stages.queued : "Unpacking");
   }
 }

@@ -4,6 +4,7 @@ export function makeToast(element, say) {
   const text = element.querySelector("[data-text]");
   const button = element.querySelector("[data-act]");
   let act = null;
+  let left = () => {};
   let timer = null;
 
   const hide = () => {
@@ -11,6 +12,8 @@ export function makeToast(element, say) {
     if (element.contains(document.activeElement)) document.getElementById("main").focus();
     element.hidden = true;
     act = null;
+    left();
+    left = () => {};
   };
 
   button.addEventListener("click", () => {
@@ -20,13 +23,14 @@ export function makeToast(element, say) {
   });
   element.querySelector("[data-close]").addEventListener("click", hide);
 
-  // `label` and `does`: of the button; without them there is none.
-  return function show(message, { label = "", does = null, lasts = 6000 } = {}) {
+  // `label` and `does`: of the button; without them there is none. `gone`: called when the message has left.
+  return function show(message, { label = "", does = null, lasts = 6000, gone = () => {} } = {}) {
     clearTimeout(timer);
     text.textContent = message;
     button.textContent = label;
     button.hidden = !does;
     act = does;
+    left = gone;
     element.hidden = false;
     say(label ? `${message} ${label} is possible at the end of the page.` : message);
     timer = setTimeout(hide, lasts);

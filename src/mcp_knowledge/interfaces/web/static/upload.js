@@ -17,13 +17,15 @@ function summaryOf(uploads) {
   return parts.filter(([number]) => number).map(([number, text]) => `${number} ${text}`).join(" · ");
 }
 
-// Makes the form, and dropping on the page, upload. `arrived()` is called when the service has a file, `say(text)` reads text out.
-export function startUploads({ arrived, say }) {
+// Makes the form, and dropping on the page, upload. `arrived()` is called when the service has a file, `say(text)` reads text
+// out, `toast(text)` shows it.
+export function startUploads({ arrived, say, toast }) {
   const form = document.getElementById("upload");
   const field = form.elements.file;
   const tray = document.getElementById("tray");
+  const list = tray.querySelector("ol");
   const maxBytes = Number(form.dataset.maxBytes);
-  const stages = JSON.parse(form.dataset.stages);
+  const words = JSON.parse(form.dataset.words);
   const collectionId = form.elements.collectionId?.value ?? ""; // the collection that is being shown
   const early = new Map(); // documents and archives that changed before their upload was answered
   let uploads = [];
@@ -33,6 +35,9 @@ export function startUploads({ arrived, say }) {
     const summary = summaryOf(uploads);
     tray.hidden = uploads.length === 0;
     tray.querySelector("[data-summary]").textContent = summary;
+    const failed = uploads.filter((item) => item.kind === "failed");
+    for (const [place, item] of failed.entries()) // what somebody has to do something about comes first
+      if (list.children[place] !== item.element) list.insertBefore(item.element, list.children[place]);
     if (uploads.length && uploads.every((item) => item.finished)) say(summary);
   };
 
@@ -59,13 +64,14 @@ export function startUploads({ arrived, say }) {
   };
 
   const add = (files) => {
-    for (const { file, path } of files) {
-      const upload = new FileUpload(file, path, { stages, collectionId, again });
-      if (file.size === 0) upload.fail("Not added", "It is empty.");
+    for (const { file, path, unreadable = false } of files) {
+      const upload = new FileUpload(file, path, { words, collectionId, again });
+      if (unreadable) upload.fail("Not added", "Your browser may not read it, or it is gone. Choose it again.");
+      else if (file.size === 0) upload.fail("Not added", "It is empty.");
       else if (file.size > maxBytes)
         upload.fail("Not added", `It is larger than ${Math.floor(maxBytes / 1e6)} MB. Split it into smaller files.`);
       uploads.push(upload);
-      tray.querySelector("ol").append(upload.element);
+      list.append(upload.element);
     }
     if (files.length) say(`${files.length} ${files.length === 1 ? "file" : "files"} to upload.`);
     pump();
@@ -83,7 +89,7 @@ export function startUploads({ arrived, say }) {
     addChosen();
   });
   if (field.files.length) addChosen(); // chosen before this script had come
-  acceptDrops(add);
+  acceptDrops((files) => (files.length ? add(files) : toast("There is no file in what you dropped.")));
   tray.querySelector("[data-clear]").addEventListener("click", () => {
     for (const item of uploads.filter((one) => one.finished)) item.element.remove();
     uploads = uploads.filter((one) => !one.finished);
