@@ -51,7 +51,7 @@ class Asker:
         self, query: str, document_id: str, mode: SearchMode = "hybrid", limit: int = 2
     ) -> tuple[Absence, str]:
         found = await self._why_not.ask(SearchRequest(query, mode, limit), document_id)
-        steps = " ".join(hint.text for hint in advice(found))
+        steps = " ".join(hint.text for hint in advice(found, 50))
         return found, f"{sentence(found, parse_query(query))} {steps}"
 
 

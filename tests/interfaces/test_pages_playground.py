@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import httpx2
 import pytest
-from front_door import add
+from front_door import add, running_client
 from hypothesis import HealthCheck, given
 from hypothesis import settings as how
 from hypothesis import strategies as st
@@ -17,7 +17,7 @@ from starlette.requests import Request
 
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.web.playground.question import question_of
-from mcp_knowledge.settings import load_settings
+from mcp_knowledge.settings import Settings, load_settings
 
 LEAVE = b"# Leave policy\n\n## Carrying over\n\nFive unused days of annual leave may be carried over.\n"
 TRAVEL = b"# Travel\n\n## Leave by train\n\nTrains are booked in second class. Ask before annual trips.\n"
@@ -209,6 +209,26 @@ async def test_settings_side_by_side_tell_how_each_hit_moved(
     alone = await page(client, address(q="annual leave", b_fusion="relative"))
     assert "Column B" in alone and 'name="a.fusion"' in alone
     assert "Nothing found this way" in await page(client, address(q="walrus", a_mode="lexical", b_mode="lexical"))
+
+
+async def test_a_column_shows_what_its_settings_show_alone_and_how_words_were_found(settings: Settings) -> None:
+    """Few candidates, so that whatever asks for more hits than are shown comes to another order."""
+    few = {"vector_candidates": 3, "lexical_candidates": 3}
+    async with running_client(settings.model_copy(update=few)) as client:
+        for number, name in enumerate(
+            ("annual leave", "leave by train", "trains", "annual trips", "leave", "second class")
+        ):
+            text = f"# {name.title()}\n\nOf {name} we know: {number} times.\n\n## {name} again\n\nAnnual {name}.\n"
+            await add(client, f"{number}.md", text.encode())
+        for q in ("annual leave", "leave the train", "second class trips to the sea", "trains", "zebra annual"):
+            columns = {"a_mode": "hybrid", "a_collapse": "document", "b_mode": "hybrid", "c_mode": "lexical"}
+            html = await page(client, address(q=q, limit=3, **columns))
+            shown = [re.findall(r"passage=(chk_[0-9a-f]+)#", part) for part in html.split('class="side-column')[1:]]
+            alone = [{"collapse": "document"}, {}, {"mode": "lexical"}]
+            assert shown == [hits(await page(client, address(q=q, limit=3, **one))) for one in alone]
+        sides = html.split('class="side-column')
+        assert '<mark class="fallback">Annual</mark>' in sides[3] and "<mark>" not in html
+        assert "like this where some were" in text_of(html)
 
 
 async def test_the_page_is_as_strict_about_markup_as_any_other(

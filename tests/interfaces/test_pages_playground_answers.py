@@ -1,6 +1,7 @@
 """What the playground answers, as a browser gets it, without a browser: reasons, surroundings, and what is missing."""
 
 import re
+from decimal import Decimal
 from html import unescape
 from urllib.parse import quote
 
@@ -57,6 +58,10 @@ async def test_marks_tell_the_passes_apart_in_the_text_and_in_words(client: http
 async def test_the_score_is_shown_as_the_sum_that_it_is(client: httpx2.AsyncClient, pumps: str) -> None:
     told = text_of(await page(client, "/playground?q=strainer+cleaned&limit=1"))
     assert "Meaning 1 ÷ (60 + 1) 0.0164 Words 1 ÷ (60 + 1) 0.0164 Score 0.0328" in told
+    for terms in ("pump", "part 3 pump", "words described"):  # the parts that are shown add up, whatever was rounded
+        html = await page(client, f"/playground?q={terms}&limit=20".replace(" ", "+"))
+        sums = [re.findall(r'<td class="num">(\d\.\d+)', table) for table in html.split('<table class="sum">')[1:]]
+        assert len(sums) > 5 and all(Decimal(one) + Decimal(other) == Decimal(both) for one, other, both in sums)
     told = text_of(await page(client, "/playground?q=strainer+cleaned&limit=1&fusion=relative"))
     assert re.search(r"Meaning ½ × \(\d[\d.]* − \d[\d.]*\) ÷ \(\d[\d.]* − \d[\d.]*\) 0\.500", told)
 
@@ -73,6 +78,9 @@ async def test_a_question_is_told_in_words_with_how_common_each_is(client: httpx
     assert "the: so common that it tells nothing. The second pass goes without it." in told
     assert "Tokens the · strainer · inv · 0042 · pum · zebra" in told
     assert "There is no second pass for a single word" in await page(client, "/playground?q=zebra&mode=lexical")
+    common = await page(client, "/playground?q=of+the&mode=lexical")
+    assert "There is no second pass, as common words alone tell nothing." in common and "goes without" not in common
+    assert "for a single word, common ones aside" in await page(client, "/playground?q=the+zebra&mode=lexical")
     assert "As a whole: it is compared by meaning" in await page(client, "/playground?q=zebra&mode=vector")
     assert "no letters or digits in it" in await page(client, "/playground?q=%3F%3F&mode=lexical")
 

@@ -1,6 +1,7 @@
 """Why is it not here? Asked of a small corpus, with so few candidates and hits that every stage has somebody."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import httpx2
@@ -8,6 +9,8 @@ import pytest
 from front_door import add, running_client
 from rest_kit import API, assert_error
 
+from mcp_knowledge.domain.absence import Absence, SideStanding, Standing
+from mcp_knowledge.interfaces.absence_words import advice
 from mcp_knowledge.settings import Settings
 
 pytestmark = pytest.mark.both_databases
@@ -161,9 +164,22 @@ async def test_the_words_are_told_with_how_common_they_are(client: httpx2.AsyncC
     assert not any(item["present"] for name, item in words.items() if name != "the")
     assert "no word of the question stands in it" in found["sentence"]
     one = await ask(client, query="zebra valve lion", mode="lexical", documentId=ids["pumps.md"])
-    assert "no passage of it holds more than “valve”, and at least 2 are needed" in one["sentence"]
+    assert "the nearest passage of it holds only “valve”, and at least 2 are needed" in one["sentence"]
     passage = await ask(client, query="zebra valve lion", mode="lexical", chunkId=one["lexical"]["chunkId"])
     assert "only “valve” stands in it" in passage["sentence"]
+    common = await ask(client, query="a zebra", mode="lexical", documentId=ids["pumps.md"])
+    assert "the nearest passage of it holds only “a”, and all are needed" in common["sentence"]
+    aside = await ask(client, query="is a zebra a lion", mode="lexical", documentId=ids["pumps.md"])
+    assert "no word of the question stands in it, common ones aside" in aside["sentence"]
+
+
+def test_no_more_results_are_advised_than_can_be_asked_for() -> None:
+    found = Absence("below_limit", "document", 2, ranked=Standing(73, 0.1, 50), lexical=SideStanding(50))
+    assert [hint.kind for hint in advice(found, 100)] == ["more_results", "other_words"]
+    assert [hint.text for hint in advice(found, 50)] == [
+        "Use more of the words that stand in it: that usually brings it further up."
+    ]
+    assert "closer to what it says" in advice(replace(found, lexical=None), 50)[0].text
 
 
 async def test_what_is_not_ready_failed_or_gone_is_told_as_that(client: httpx2.AsyncClient) -> None:

@@ -77,12 +77,16 @@ def sentence(found: Absence, query: LexicalQuery) -> str:
     return _no_candidate(found, query)
 
 
-def advice(found: Absence) -> list[Advice]:
-    """What a person can do, best first; nothing where nothing needs to be done."""
-    return list(_advice(found))
+def advice(found: Absence, most_results: int) -> list[Advice]:
+    """What a person can do, best first; nothing where nothing needs to be done.
+
+    Args:
+        most_results: hits that can be asked for.
+    """
+    return list(_advice(found, most_results))
 
 
-def _advice(found: Absence) -> Iterator[Advice]:
+def _advice(found: Absence, most_results: int) -> Iterator[Advice]:
     match found.outcome:
         case "unknown":
             yield Advice("look_up", "Look for it in the list of documents.")
@@ -103,12 +107,19 @@ def _advice(found: Absence) -> Iterator[Advice]:
             yield Advice("open", "Or change the document's metadata.")
         case "below_limit":
             assert found.ranked is not None
-            yield Advice("more_results", f"Ask for at least {found.ranked.rank:,} results.")
-            yield Advice("other_words", "Or use more of the words that stand in it: each one brings it further up.")
+            if found.ranked.rank <= most_results:
+                yield Advice("more_results", f"Ask for at least {found.ranked.rank:,} results.")
+            yield Advice("other_words", _to_come_further_up(found))
         case "collapsed":
             yield Advice("every_passage", "Let the search show every passage instead of one for each document.")
         case "no_candidate":
             yield from _advice_to_find(found)
+
+
+def _to_come_further_up(found: Absence) -> str:
+    if found.lexical is None:
+        return "Ask in words closer to what it says: that brings it further up."
+    return "Use more of the words that stand in it: that usually brings it further up."
 
 
 def _advice_to_find(found: Absence) -> Iterator[Advice]:
@@ -206,12 +217,13 @@ def _among(side: SideStanding) -> str:
 def _unmatched(found: Absence, query: LexicalQuery) -> str:
     if not query.exact:
         return "By words nothing can be found: the question holds no letter or digit."
-    there = [word.text for word in found.words if word.present and not word.dropped]
+    there = [word.text for word in found.words if word.present and not (word.dropped and query.fallback)]
     if not there:
-        return "By words it cannot be found: no word of the question stands in it."
+        aside = ", common ones aside" if query.fallback and query.dropped else ""
+        return f"By words it cannot be found: no word of the question stands in it{aside}."
     least = f"at least {query.fallback_min_match} are needed" if query.fallback else "all are needed"
     if found.subject == "document":
-        return f"By words it cannot be found: no passage of it holds more than {_quoted(there)}, and {least}."
+        return f"By words it cannot be found: the nearest passage of it holds only {_quoted(there)}, and {least}."
     stand = "stands" if len(there) == 1 else "stand"
     return f"By words it cannot be found: only {_quoted(there)} {stand} in it, and {least}."
 

@@ -36,7 +36,8 @@ async def why_not(request: Request) -> Response:
     found = services(request)
     asked = asked_of(found.settings, body)
     absence = await found.why_not.ask(asked, document_id, chunk_id)
-    return json_response(_absence(absence, parse_query(asked.query)))
+    most = found.settings.max_search_limit_api
+    return json_response(_absence(absence, parse_query(asked.query), most))
 
 
 def _id(value: object, field: str) -> str | None:
@@ -45,12 +46,12 @@ def _id(value: object, field: str) -> str | None:
     raise KnowledgeError("INVALID_ARGUMENT", f"{field}: must be an id.")
 
 
-def _absence(item: Absence, query: LexicalQuery) -> Json:
+def _absence(item: Absence, query: LexicalQuery, most_results: int) -> Json:
     return {
         "outcome": item.outcome,
         "subject": item.subject,
         "sentence": sentence(item, query),
-        "advice": [hint.text for hint in advice(item)],
+        "advice": [hint.text for hint in advice(item, most_results)],
         "documentId": item.document.id if item.document else None,
         "chunkId": item.chunk.id if item.chunk else None,
         "title": item.document.title if item.document else None,
@@ -65,7 +66,7 @@ def _absence(item: Absence, query: LexicalQuery) -> Json:
         "ranked": _standing(item.ranked),
         "deeper": _standing(item.deeper),
         "shownBy": item.shown_by.id if item.shown_by else None,
-        "otherwise": _absence(item.otherwise, query) if item.otherwise else None,
+        "otherwise": _absence(item.otherwise, query, most_results) if item.otherwise else None,
     }
 
 

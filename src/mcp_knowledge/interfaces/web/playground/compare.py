@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from mcp_knowledge.domain.query import STOP_WORDS
+from mcp_knowledge.domain.results import collapse
 from mcp_knowledge.domain.search import Expand, Highlight, Hit, SearchResult
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.web.playground.explain import BAR_WIDTH
@@ -19,6 +21,7 @@ from mcp_knowledge.interfaces.web.playground.moving import (
 )
 from mcp_knowledge.interfaces.web.playground.question import COLUMN_NAMES, NO_FILTERS, Column, Question, limit_of
 from mcp_knowledge.services import Services
+from mcp_knowledge.services.search import Answer
 from mcp_knowledge.settings import Settings
 
 _SNIPPET_CHARS = 320
@@ -28,11 +31,15 @@ _ADDED = Column("hybrid")
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A hit in its column. `subject` is equal for the same passage, or document, in all columns."""
+    """A hit in its column. `subject` is equal for the same passage, or document, in all columns.
+
+    `pass_kind` says how its marks came about, as in `explain.ExplainedHit`.
+    """
 
     subject: str
     hit: Hit
     snippet: list[Segment]
+    pass_kind: str
     movement: Movement
 
 
@@ -55,22 +62,26 @@ class Comparison:
 
     Args:
         noun: what is compared: passage, or document where a column has each document once.
-        shared: hits that every column has; `total` is the longest list's length.
+        shared: passages or documents that every column has; `total` is the number in the longest list.
+        rows: the most hits of a column.
         height: of the drawings, in their units.
     """
 
     sides: list[Side]
     betweens: list[Between]
     noun: str
+    pass_kinds: list[str]
     shared: int
     total: int
+    rows: int
     height: float
 
 
 async def compare(services: Services, question: Question) -> Comparison:
     """Search once for each column, one after the other, so that none is slowed down by another.
 
-    Each search asks for as many hits as there can be, so that a hit that left the visible ones can still be placed.
+    Each search is the very one that its column shows alone. What it ranked below its hits is kept, so that a hit that
+    left the visible ones can still be placed.
     """
     settings = services.settings
     results = [await _search(services, question.in_column(column), settings) for column in question.columns]
@@ -92,20 +103,18 @@ def first_columns(question: Question) -> tuple[Column, ...]:
     return Column(question.mode), Column(other)
 
 
-async def _search(services: Services, question: Question, settings: Settings) -> SearchResult | KnowledgeError:
+async def _search(services: Services, question: Question, settings: Settings) -> Answer | KnowledgeError:
     try:
-        request = question.request(settings)
-        return await services.search.search(
-            replace(request, limit=max(request.limit, settings.max_search_limit_api), expand=Expand())
-        )
+        return await services.search.answer(replace(question.request(settings), expand=Expand()))
     except KnowledgeError as error:
         return error
 
 
-def _compared(question: Question, results: Sequence[SearchResult | KnowledgeError], limit: int) -> Comparison:
+def _compared(question: Question, answers: Sequence[Answer | KnowledgeError], limit: int) -> Comparison:
     by_document = any(question.in_column(column).collapsed for column in question.columns)
-    lists = [[] if isinstance(item, KnowledgeError) else _subjects(item, by_document) for item in results]
+    lists = [[] if isinstance(item, KnowledgeError) else _subjects(item, by_document) for item in answers]
     places = [first_places(subjects) for subjects in lists]
+    results = [item if isinstance(item, KnowledgeError) else item.result for item in answers]
     slowest = max((item.timings.total_ms for item in results if isinstance(item, SearchResult)), default=0.0)
     sides = [
         Side(
@@ -120,19 +129,25 @@ def _compared(question: Question, results: Sequence[SearchResult | KnowledgeErro
         for index, (name, column, result) in enumerate(zip(COLUMN_NAMES, question.columns, results, strict=False))
     ]
     shown = [subjects[:limit] for subjects in lists]
-    total = max(map(len, shown))
+    rows = max(map(len, shown))
     return Comparison(
         sides=sides,
         betweens=[between(left, right) for left, right in pairwise(shown)],
         noun="document" if by_document else "passage",
+        pass_kinds=list({item.pass_kind: None for side in sides for item in side.hits if item.hit.highlights}),
         shared=len(set(shown[0]).intersection(*shown[1:])),
-        total=total,
-        height=total * ROW_HEIGHT,
+        total=max(len(set(subjects)) for subjects in shown),
+        rows=rows,
+        height=rows * ROW_HEIGHT,
     )
 
 
-def _subjects(result: SearchResult, by_document: bool) -> list[str]:
-    return [hit.document_id if by_document else hit.chunk_id for hit in result.hits]
+def _subjects(answer: Answer, by_document: bool) -> list[str]:
+    """Everything that was ranked, best first; the hits are its beginning."""
+    found = [item.chunk for item in answer.passages]
+    if answer.result.request.collapse == "document":
+        found = [group.best.chunk for group in collapse(answer.passages)]
+    return [chunk.document_id if by_document else chunk.id for chunk in found]
 
 
 def _placed(
@@ -144,9 +159,10 @@ def _placed(
             subject,
             hit,
             _snippet(hit),
+            hit.ranking.lexical_match_mode or "aside",
             onward(place, places[1].get(subject), limit)
             if index == 0
-            else movement(place, places[index - 1].get(subject)),
+            else movement(place, places[index - 1].get(subject), limit),
         )
         for place, (subject, hit) in enumerate(zip(lists[index][:limit], result.hits, strict=False), 1)
     ]
@@ -159,8 +175,9 @@ def _bar_width(result: SearchResult | KnowledgeError, slowest: float) -> float:
 
 
 def _snippet(hit: Hit) -> list[Segment]:
-    """A few lines of a passage, from just before its first marked words."""
-    first = min((mark.start for mark in hit.highlights), default=0)
+    """A few lines of a passage, from just before its first marked words, better none that every text has."""
+    telling = [mark for mark in hit.highlights if hit.content[mark.start : mark.end].casefold() not in STOP_WORDS]
+    first = min((mark.start for mark in telling or hit.highlights), default=0)
     start = 0
     if first > _BEFORE_MATCH_CHARS * 2:
         start = hit.content.find(" ", first - _BEFORE_MATCH_CHARS, first) + 1 or first

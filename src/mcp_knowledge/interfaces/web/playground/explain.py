@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import accumulate
 
 from mcp_knowledge.domain.query import LexicalQuery, parse_query
-from mcp_knowledge.domain.search import Hit, Ranking, SearchMode, SearchResult, SideCandidate
+from mcp_knowledge.domain.search import Contributions, Hit, Ranking, SearchMode, SearchResult, SideCandidate
 from mcp_knowledge.domain.tokens import is_unspaced
 from mcp_knowledge.interfaces.web.playground.marking import MarkedText, marked_text
 from mcp_knowledge.interfaces.web.wording import score
 
 BAR_WIDTH = 100.0  # user units of a drawing's width; all its lengths are shares of it
+_MOST_DIGITS = 7  # of a score, behind the point
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ class ExplainedHit:
     Args:
         pass_kind: how its words were found: `exact`, `fallback`, or `aside` where only its meaning was.
         reasons: a name and a sentence each.
-        sum: of a hybrid search: what the score consists of.
+        sum: of a hybrid search: what the score consists of, and `total`, the score with as many digits.
         missing: words of the question that do not stand in it, where some do.
     """
 
@@ -52,6 +54,7 @@ class ExplainedHit:
     bar_label: str
     reasons: list[tuple[str, str]]
     sum: list[Summand]
+    total: str
     missing: list[str]
 
 
@@ -63,15 +66,17 @@ def hits(result: SearchResult, rrf_k: int) -> list[ExplainedHit]:
     explained: list[ExplainedHit] = []
     for hit in result.hits:
         bars = _bars(hit, mode, best)
+        meaning, words, total = _adding_up(hit.ranking.contributions, hit.score)
         explained.append(
             ExplainedHit(
                 hit,
                 marked_text(hit.content, hit.own_start, hit.own_end or len(hit.content), hit.highlights),
                 hit.ranking.lexical_match_mode or "aside",
                 bars,
-                "; ".join(f"{bar.label} added {bar.value}" for bar in bars) or "No score",
+                "; ".join(f"{bar.label} added {bar.value}" for bar in bars) or f"Score {score(hit.score)}",
                 _reasons(result, hit),
-                _summands(result, hit.ranking, rrf_k),
+                _summands(result, hit.ranking, rrf_k, (meaning, words)),
+                total,
                 _missing(query, hit),
             )
         )
@@ -130,7 +135,18 @@ def _reasons(result: SearchResult, hit: Hit) -> list[tuple[str, str]]:
     return reasons
 
 
-def _summands(result: SearchResult, ranking: Ranking, rrf_k: int) -> list[Summand]:
+def _adding_up(parts: Contributions, total: float) -> tuple[str, str, str]:
+    """Both parts and their sum with as few digits as it takes for the rounded parts to add up to the rounded sum."""
+    fewest = len(score(total).partition(".")[2])
+    meaning = words = both = ""
+    for digits in range(fewest, _MOST_DIGITS + 1):
+        meaning, words, both = (f"{value:.{digits}f}" for value in (parts.vector, parts.lexical, total))
+        if Decimal(meaning) + Decimal(words) == Decimal(both):
+            return meaning, words, both
+    return meaning, str(Decimal(both) - Decimal(meaning)), both  # few never add up; the last digit makes up for it
+
+
+def _summands(result: SearchResult, ranking: Ranking, rrf_k: int, values: tuple[str, str]) -> list[Summand]:
     """How a fused score is made, in the numbers of this hit."""
     if result.request.mode != "hybrid":
         return []
@@ -141,10 +157,9 @@ def _summands(result: SearchResult, ranking: Ranking, rrf_k: int) -> list[Summan
             _relative(result.vector, ranking.vector_rank),
             _relative(result.lexical, ranking.lexical_rank),
         ]
-    values = (ranking.contributions.vector, ranking.contributions.lexical)
     names = (("Meaning", "meaning"), ("Words", "words"))
     return [
-        Summand(name, kind, formula, score(value))
+        Summand(name, kind, formula, value)
         for (name, kind), formula, value in zip(names, formulas, values, strict=True)
     ]
 

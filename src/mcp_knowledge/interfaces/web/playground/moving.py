@@ -45,15 +45,17 @@ def first_places(subjects: Sequence[str]) -> dict[str, int]:
     return places
 
 
-def movement(place: int, before: int | None) -> Movement:
-    """How a hit came to its place, seen from the column before."""
+def movement(place: int, before: int | None, limit: int) -> Movement:
+    """How a hit came to its place, seen from the column before, which shows as many as `limit`."""
     if before is None:
         return Movement("new", "new", "Not found in the column before")
     if before == place:
         return Movement("same", "=", f"Also number {place} in the column before")
     kind, arrow, word = ("up", "↑", "up") if place < before else ("down", "↓", "down")
     steps = abs(before - place)
-    return Movement(kind, f"{arrow}{steps}", f"{steps} {word}: number {before} in the column before")
+    return Movement(
+        kind, f"{arrow}{steps}", f"{steps} {word}: number {before} in the column before{_beyond(before, limit)}"
+    )
 
 
 def onward(place: int, after: int | None, limit: int) -> Movement:
@@ -62,8 +64,12 @@ def onward(place: int, after: int | None, limit: int) -> Movement:
         return Movement("gone", "gone", "Not found in the next column")
     if after == place:
         return Movement("same", f"→{after}", f"Also number {after} in the next column")
-    beyond = ", below what is shown" if after > limit else ""
-    return Movement("up" if after < place else "down", f"→{after}", f"Number {after} in the next column{beyond}")
+    sentence = f"Number {after} in the next column{_beyond(after, limit)}"
+    return Movement("up" if after < place else "down", f"→{after}", sentence)
+
+
+def _beyond(place: int, limit: int) -> str:
+    return ", below what is shown" if place > limit else ""
 
 
 def between(left: Sequence[str], right: Sequence[str]) -> Between:

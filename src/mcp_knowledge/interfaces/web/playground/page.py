@@ -175,7 +175,7 @@ async def _answer(request: Request, services: Services, question: Question) -> d
         "result": result,
         "hits": explain.hits(result, settings.rrf_k),
         "stages": stages(result.timings, asked.mode),
-        "reading": reading_of(result, await services.search.words(asked.query)),
+        "reading": reading_of(result, await services.search.words(asked.query), settings),
         "missing": missing,
         "codes": request_codes(request, result.request, settings, needs_key=needs_key),
     }

@@ -6,6 +6,7 @@ from mcp_knowledge.domain.absence import QueryWord
 from mcp_knowledge.domain.query import LexicalQuery, Phrase, parse_query
 from mcp_knowledge.domain.search import SearchResult
 from mcp_knowledge.services.query_words import words_and_parts
+from mcp_knowledge.settings import Settings
 
 _KINDS = {
     "phrase": "as it stands, in this order",
@@ -36,14 +37,14 @@ class Reading:
     Args:
         first: which passages come first; None where no word can be looked for.
         second: which ones fill the list up; None: there is no second pass.
+        filled: whether the first pass left no room for the second.
         exact_found, fallback_found: how many candidates each pass gave.
-        least: how many of the second pass's words a passage must have.
     """
 
     words: list[ReadWord]
     first: str | None
     second: str | None
-    least: int
+    filled: bool
     exact_found: int
     fallback_found: int
 
@@ -52,10 +53,21 @@ class Reading:
         """The words that no passage has."""
         return [word.text for word in self.words if word.nowhere and not word.part]
 
+    @property
+    def dropped(self) -> list[str]:
+        """The words that only the first pass looks for."""
+        return [word.text for word in self.words if word.dropped]
 
-def reading_of(result: SearchResult, words: tuple[QueryWord, ...]) -> Reading:
+    @property
+    def only_common(self) -> bool:
+        """Whether it has no other words."""
+        return all(word.dropped for word in self.words)
+
+
+def reading_of(result: SearchResult, words: tuple[QueryWord, ...], settings: Settings) -> Reading:
     """A search's question as its lexical side took it."""
     query = parse_query(result.request.query)
+    room = max(settings.lexical_candidates, result.request.limit)  # or twice that, and so on, to collapse
     exact = sum(item.match_mode == "exact" for item in result.lexical)
     return Reading(
         [
@@ -64,7 +76,7 @@ def reading_of(result: SearchResult, words: tuple[QueryWord, ...]) -> Reading:
         ],
         _first(query),
         _second(query),
-        query.fallback_min_match,
+        exact == len(result.lexical) > 0 and (exact % room == 0 or exact == settings.max_collapse_candidates),
         exact,
         len(result.lexical) - exact,
     )

@@ -124,8 +124,8 @@ def _verdict(
         found,
         sentence(found, query),
         [*_gates(found, request)[first_gate:], *_ranking(found)],
-        [word for word in found.words if not word.dropped],
-        [Step(hint.text, _address(hint, found, question, most_results)) for hint in advice(found)],
+        [word for word in found.words if not (word.dropped and query.fallback)],
+        [Step(hint.text, _address(hint, found, question)) for hint in advice(found, most_results)],
         _verdict(otherwise, query, _without(found, request), question, most_results, 1) if otherwise else None,
     )
 
@@ -223,7 +223,7 @@ def _end(found: Absence) -> list[Stage]:
     ]
 
 
-def _address(hint: Advice, found: Absence, question: Question, most_results: int) -> str | None:
+def _address(hint: Advice, found: Absence, question: Question) -> str | None:
     """Where a step leads: the same search with something changed, or the document."""
     document_id = found.document.id if found.document else ""
     match hint.kind:
@@ -233,7 +233,7 @@ def _address(hint: Advice, found: Absence, question: Question, most_results: int
             return question.address(collection=None)
         case "fewer_conditions":
             return question.address(filters=_without_failing(found, question))
-        case "more_results" if found.ranked and found.ranked.rank <= most_results:
+        case "more_results" if found.ranked:
             return question.address(limit=found.ranked.rank)
         case "every_passage":
             return question.address(collapse=None)
