@@ -91,8 +91,8 @@ def test_documents_that_are_out_of_date_are_read_again_while_the_page_follows(vi
     page.go_back()
     page.get_by_role("button", name="Read them again").click()
     expect(page.get_by_text("Every document was read and cut as a new one would be.")).to_be_visible()
-    page.get_by_role("button", name="Corpus version").focus()
-    expect(page.get_by_text("Rises with every change that a reader could see.")).to_be_visible()
+    page.get_by_role("button", name="Changes so far").focus()
+    expect(page.get_by_text("Counts every change that a reader could see.")).to_be_visible()
 
 
 def test_the_queue_moves_by_itself_and_failed_jobs_are_tried_again(visit_aged: Visits, aged: Server) -> None:

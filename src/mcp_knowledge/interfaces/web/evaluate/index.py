@@ -15,7 +15,7 @@ _NAMES = {
     "chunkerName": "Cut by",
     "chunkerVersion": "Version of the cutting",
     "embeddingModel": "Model for meaning",
-    "embeddingDimensions": "Numbers in a vector",
+    "embeddingDimensions": "Numbers a passage",
     "embeddingVersion": "Version of the model",
     "documents": "Documents",
     "chunks": "Passages",
