@@ -7,11 +7,18 @@ from html import unescape
 import httpx2
 from access_kit import FROM_OUR_PAGES, PAGE
 
+HTML = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}  # as a browser asks
+FORM = {**HTML, "Origin": "null", "Sec-Fetch-Site": "same-origin"}  # as it sends a form under `no-referrer`
+# What the policy of our pages forbids, and what markup of a document would look like.
+_INLINE = re.compile(r"<script(?![^>]*\bsrc=)|<style|\sstyle=|\son[a-z]+=|javascript:")
 
-async def page(client: httpx2.AsyncClient, path: str, status: int = 200, headers: Mapping[str, str] = PAGE) -> str:
-    """A page's HTML."""
-    answer = await client.get(path, headers={**PAGE, **headers})
+
+async def page(client: httpx2.AsyncClient, path: str, status: int = 200, headers: Mapping[str, str] = HTML) -> str:
+    """A page's HTML, which has no script or style of its own."""
+    answer = await client.get(path, headers={**HTML, **headers})
     assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert not _INLINE.search(answer.text), answer.text
     return answer.text
 
 

@@ -2,16 +2,14 @@
 
 import asyncio
 import re
-from html import unescape
 from typing import Any
 
 import httpx2
 import pytest
+from page_kit import FORM, HTML, page, text_of
 
 from mcp_knowledge.services.library import Library
 
-HTML = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
-FORM = {**HTML, "Origin": "null", "Sec-Fetch-Site": "same-origin"}  # as a browser sends a form under `no-referrer`
 LEAVE = b"# Leave policy\n\n## Carrying over\n\nFive unused days of annual leave may be carried over.\n"
 HOSTILE = "<script>alert(1)</script>"
 
@@ -30,17 +28,6 @@ async def finished(client: httpx2.AsyncClient, document_id: str) -> dict[str, An
             if document["status"] in ("ready", "failed"):
                 return document
             await asyncio.sleep(0.02)  # a condition is polled
-
-
-async def page(client: httpx2.AsyncClient, path: str, status: int = 200) -> str:
-    answer = await client.get(path, headers=HTML)
-    assert answer.status_code == status, answer.text
-    assert answer.headers["content-type"] == "text/html; charset=utf-8"
-    return answer.text
-
-
-def text_of(html: str) -> str:
-    return " ".join(unescape(re.sub(r"<[^>]*>", " ", html)).split())
 
 
 async def test_every_page_has_the_strict_policy_and_nothing_inline(client: httpx2.AsyncClient) -> None:

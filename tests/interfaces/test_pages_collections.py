@@ -7,14 +7,8 @@ from typing import Any
 import httpx2
 import pytest
 from front_door import add
+from page_kit import FORM, HTML, text_of
 from rest_kit import API
-
-HTML = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
-FORM = {**HTML, "Origin": "null", "Sec-Fetch-Site": "same-origin"}
-
-
-def text_of(html: str) -> str:
-    return " ".join(unescape(re.sub(r"<[^>]*>", " ", html)).split())
 
 
 async def told(client: httpx2.AsyncClient, path: str, status: int = 200) -> str:

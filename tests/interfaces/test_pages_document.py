@@ -9,11 +9,10 @@ from typing import Any
 import httpx2
 import pytest
 from front_door import add, wait_finished
+from page_kit import FORM, page, text_of
 from pdf_files import make_pdf, text_page
 from rest_kit import API
 
-HTML = {"Accept": "text/html"}
-FORM = {**HTML, "Origin": "null", "Sec-Fetch-Site": "same-origin"}
 HOSTILE = "<script>alert(1)</script>"
 OTTERS = "The otters sleep on the river bank while the heron waits for the fish of the evening."
 GUIDE = f"""# Guide
@@ -43,16 +42,6 @@ let river = deep;
 
 {"The heron stands in the reeds and does not move for an hour or two. " * 10}
 """
-
-
-def text_of(html: str) -> str:
-    return " ".join(unescape(re.sub(r"<[^>]*>", " ", html)).split())
-
-
-async def page(client: httpx2.AsyncClient, path: str, status: int = 200) -> str:
-    answer = await client.get(path, headers=HTML)
-    assert answer.status_code == status, answer.text
-    return answer.text
 
 
 async def chunks_of(client: httpx2.AsyncClient, document_id: str) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ from folder_kit import Office
 from front_door import add, until, wait_finished
 from hypothesis import given
 from hypothesis import strategies as st
+from page_kit import HTML, page, text_of
 from rest_kit import API, app_of, import_archive, upload
 from zip_files import zip_of
 
@@ -21,20 +22,8 @@ from mcp_knowledge.interfaces.web import bulk
 from mcp_knowledge.interfaces.web.bulk import tag_value
 from mcp_knowledge.services.samples import FOLDER
 
-HTML = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 HERE = "http://127.0.0.1"
 HOSTILE = "<script>alert(1)</script>"
-
-
-async def page(client: httpx2.AsyncClient, path: str, status: int = 200) -> str:
-    answer = await client.get(path, headers=HTML)
-    assert answer.status_code == status, answer.text
-    assert not re.search(r"<script(?![^>]*\bsrc=)|<style|\sstyle=|\son[a-z]+=|javascript:", answer.text)
-    return answer.text
-
-
-def text_of(html: str) -> str:
-    return " ".join(unescape(re.sub(r"<[^>]*>", " ", html)).split())
 
 
 async def submit(client: httpx2.AsyncClient, path: str, left: str = "/", **fields: Any) -> tuple[str, str]:

@@ -8,21 +8,11 @@ from urllib.parse import quote
 
 import httpx2
 from front_door import POLL_S, add
+from page_kit import HTML, page, text_of
 
-HTML = {"Accept": "text/html"}
 HOSTILE = "<script>alert(1)</script>\"'{{7*7}}"
 LEAVE = b"# Leave policy\n\nFive unused days of annual leave may be carried over.\n"
 TRAVEL = b"# Travel\n\nThe train is booked in second class, and hotels up to 120 euros.\n"
-
-
-async def page(client: httpx2.AsyncClient, path: str, status: int = 200) -> str:
-    answer = await client.get(path, headers=HTML)
-    assert answer.status_code == status, answer.text
-    return answer.text
-
-
-def text_of(html: str) -> str:
-    return " ".join(unescape(re.sub(r"<[^>]*>", " ", html)).split())
 
 
 async def sent(client: httpx2.AsyncClient, path: str, status: int = 303, **fields: str | list[str]) -> httpx2.Response:

@@ -4,23 +4,11 @@ import re
 from html import unescape
 
 import httpx2
+from page_kit import FORM, page, text_of
 from rest_kit import import_archive, send_archive
 from zip_files import Entry, raw_zip, zip_of
 
-HTML = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
-FORM = {**HTML, "Origin": "null", "Sec-Fetch-Site": "same-origin"}
 HOSTILE = "<script>alert(1)</script>"
-
-
-async def page(client: httpx2.AsyncClient, path: str, status: int = 200) -> str:
-    answer = await client.get(path, headers=HTML)
-    assert answer.status_code == status, answer.text
-    assert not re.search(r"<script(?![^>]*\bsrc=)|<style|\sstyle=|\son[a-z]+=|javascript:", answer.text)
-    return answer.text
-
-
-def text_of(html: str) -> str:
-    return " ".join(unescape(re.sub(r"<[^>]*>", " ", html)).split())
 
 
 async def test_without_imports_the_page_says_how_to_make_one(client: httpx2.AsyncClient) -> None:

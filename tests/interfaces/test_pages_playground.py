@@ -11,6 +11,7 @@ from front_door import add, running_client
 from hypothesis import HealthCheck, given
 from hypothesis import settings as how
 from hypothesis import strategies as st
+from page_kit import page, text_of
 from rest_kit import API
 from starlette.datastructures import URL
 from starlette.requests import Request
@@ -27,16 +28,6 @@ FIELDS = ("q", "mode", "limit", "fusion", "collapse", "collection", "document", 
 def address(**values: object) -> str:
     names = {name: name.replace("_", ".") if name[1:2] == "_" else name for name in values}
     return "/playground?" + urlencode({names[name]: value for name, value in values.items()}, doseq=True)
-
-
-async def page(client: httpx2.AsyncClient, path: str, status: int = 200) -> str:
-    answer = await client.get(path, headers={"Accept": "text/html"})
-    assert answer.status_code == status, answer.text
-    return answer.text
-
-
-def text_of(html: str) -> str:
-    return " ".join(unescape(re.sub(r"<[^>]*>", " ", html)).split())
 
 
 def hits(html: str) -> list[str]:

@@ -8,8 +8,8 @@ from urllib.parse import quote
 import httpx2
 import pytest
 from front_door import add
+from page_kit import page, text_of
 
-HTML = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 HOSTILE = '"><script>alert(1)</script>'
 PUMPS = b"""# Pumps
 
@@ -22,17 +22,6 @@ The strainer of the pump is cleaned every month.
 The valve INV-0042 is of steel.
 
 """ + b"\n\n".join(b"Part %d of the pump is described here in its own words. " % number * 12 for number in range(9))
-
-
-async def page(client: httpx2.AsyncClient, path: str, status: int = 200) -> str:
-    answer = await client.get(path, headers=HTML)
-    assert answer.status_code == status, answer.text
-    assert not re.search(r"<script(?![^>]*\bsrc=)|<style|\sstyle=|\son[a-z]+=|javascript:", answer.text)
-    return answer.text
-
-
-def text_of(html: str) -> str:
-    return " ".join(unescape(re.sub(r"<[^>]*>", " ", html)).split())
 
 
 def part(html: str, beginning: str, end: str) -> str:
