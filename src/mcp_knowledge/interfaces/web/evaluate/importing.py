@@ -53,6 +53,7 @@ async def import_new_set(request: Request) -> Response:
 @router.post("/evaluate/{set_id}/import")
 async def import_into_set(request: Request, set_id: str) -> Response:
     """Add the lines to a set; a question that it has already is judged as the line says."""
+    await services_of(request).evaluations.get_set(set_id)  # before a large body is read for nothing
     try:
         sent = await _sent(request)
         report = await services_of(request).evaluations.import_jsonl(set_id, _pieces(sent.data))
@@ -82,7 +83,7 @@ async def _form(request: Request) -> FormData:
     if not request.headers.get("content-type", "").startswith("multipart/form-data"):
         raise KnowledgeError("INVALID_REQUEST", "The form did not arrive as the page sends it.")
     parser = MultiPartParser(
-        request.headers, _body(request), max_files=1, max_fields=_MAX_FIELDS, max_part_size=MAX_IMPORT_BYTES
+        request.headers, _body(request), max_files=1, max_fields=_MAX_FIELDS, max_part_size=_MAX_BODY_BYTES
     )
     try:
         return await parser.parse()
