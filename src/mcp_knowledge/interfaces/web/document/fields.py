@@ -12,7 +12,6 @@ from mcp_knowledge.domain.documents import Metadata
 
 KINDS = {"text": "Text", "number": "Number", "boolean": "Yes or no", "date": "Date", "list": "List", "json": "JSON"}
 MAX_ROWS = 200
-FILES_OWN = "document"  # where the file's own properties stand
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _INTEGER = re.compile(r"[+-]?\d{1,19}", re.ASCII)

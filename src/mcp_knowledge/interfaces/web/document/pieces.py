@@ -38,11 +38,6 @@ class Piece:
     end: int
 
     @property
-    def begun_before(self) -> bool:
-        """Whether a part stands on an earlier page."""
-        return self.start > 0
-
-    @property
     def goes_on(self) -> bool:
         """Whether a part follows on a later page."""
         return self.end < length(self.block)
