@@ -127,7 +127,7 @@ def test_stop_words_are_marked_only_where_they_had_to_match() -> None:
     assert marked("the flow of air", "the flow of air", "exact") == ["the", "flow", "of", "air"]
     assert marked("the flow of air", "the flow of air", "fallback") == ["flow", "air"]
     assert marked("the flow of air", "the flow of air") == ["flow", "air"]
-    assert marked("the air", "the air") == ["the", "air"]
+    assert marked("the air", "the air", "exact") == ["the", "air"]
 
 
 def test_pairs_of_characters_read_and_mark_as_words() -> None:
@@ -142,6 +142,12 @@ def test_matched_terms_come_as_typed_from_title_and_headings_too() -> None:
     assert matched_terms(query, ["the pump", "INV 0042", "Configuration"], "fallback") == ("Pump", "INV-0042", "conf*")
     terms, spans = find_matches(query, "Configuration", ["the pump"], "fallback")
     assert (terms, spans) == (("Pump", "conf*"), [(0, 13)])
+
+
+def test_common_words_tell_nothing_of_a_passage_that_only_its_meaning_found() -> None:
+    for query, words in (("the zebra", ["zebra"]), ("of the", []), ("INV-0042", ["INV-0042"])):
+        assert marked(query, "Of the zebra INV-0042") == words
+    assert marked("the zebra", "Of the zebra", "exact") == ["the", "zebra"]
 
 
 def test_neighbouring_tokens_of_different_words_can_be_a_phrase_but_distant_ones_cannot() -> None:

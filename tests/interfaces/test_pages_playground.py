@@ -64,6 +64,8 @@ async def test_the_address_narrows_the_search_down_and_chips_lead_out_again(
     assert sorted(hits(both)) == sorted(everything) and "Only: Leave policy" in text_of(both)
     numeric = await page(client, address(q="annual leave", filters='{"year": 2024}'))
     assert len(hits(numeric)) == 1 and "year is 2024" in text_of(numeric)
+    as_text = text_of(await page(client, address(q="annual leave", filters='{"year": "2024", "a": ""}')))
+    assert "year is “2024”" in as_text and "a is “”" in as_text
     chips = [unescape(link) for link in re.findall(r'class="chip" href="([^"]+)"', both)]
     assert [dict(parse_qsl(urlsplit(link).query))["document"] for link in chips] == [corpus["travel"], corpus["leave"]]
     assert re.findall(r'class="chip" href="([^"]+)"', numeric) == ["/playground?q=annual+leave"]
@@ -129,6 +131,7 @@ async def test_conditions_are_built_from_what_the_documents_have(
     html = await page(client, "/playground/conditions?filters=&filters_before=&add=year")
     assert "Choose a value" in html
     assert re.findall(r'name="choose" value="([^"]*)"', unescape(html)) == ["0:2024", "0:"]  # the second is quoted
+    assert re.findall(r'class="offer" name="choose"[^>]*><span>([^<]*)<', html) == ["2024", "“2024”"]
     assert '<option value="by.name" label="1 document">' in html
     chosen = {"key": "year", "operator": "eq", "value": "", "kind": "", "filters": "", "filters_before": ""}
     for spelled, expected in (("0:2024", {"year": 2024}), ('0:"2024"', {"year": "2024"})):

@@ -69,7 +69,9 @@ async def test_a_question_is_told_in_words_with_how_common_each_is(client: httpx
     assert "There is no second pass for a single word" in await page(client, "/playground?q=zebra&mode=lexical")
     common = await page(client, "/playground?q=of+the&mode=lexical")
     assert "There is no second pass, as common words alone tell nothing." in common and "goes without" not in common
-    assert "for a single word, common ones aside" in await page(client, "/playground?q=the+zebra&mode=lexical")
+    assert "for a single word or phrase, common words aside" in await page(
+        client, "/playground?q=the+zebra&mode=lexical"
+    )
     assert "As a whole: it is compared by meaning" in await page(client, "/playground?q=zebra&mode=vector")
     assert "no letters or digits in it" in await page(client, "/playground?q=%3F%3F&mode=lexical")
 

@@ -112,12 +112,13 @@ def find_matches(
     Args:
         content: the passage.
         titles: what was searched beside it: the document's title and the headings.
-        match_mode: the pass that found it; None (only the vector side did): the terms that the fallback would count.
+        match_mode: the pass that found it; None (only the vector side did): the terms that the fallback would count,
+            or those of the exact pass without stop words, where there is none.
 
     Returns:
         The terms in query order, and their spans in `content` (character offsets, end exclusive; ascending, apart).
     """
-    phrases = query.exact if match_mode == "exact" or not query.fallback else query.fallback
+    phrases = query.exact if match_mode == "exact" else query.fallback or _telling(query)
     body = _TokenizedText(content)
     beside = [_TokenizedText(title) for title in titles]
     matched: list[Phrase] = []
@@ -225,6 +226,10 @@ def _term(word: _Word, token: Token, prefix: bool = False) -> Phrase:
 def _is_run(terms: tuple[Phrase, ...]) -> bool:
     """Whether a word in a script without spaces is longer than a word of three characters."""
     return len(terms) > _ONE_WORD_PAIRS and any(is_unspaced(term.tokens[0]) for term in terms)
+
+
+def _telling(query: LexicalQuery) -> tuple[Phrase, ...]:
+    return tuple(phrase for phrase in query.exact if phrase.text not in query.dropped)
 
 
 def _distinct(phrases: Iterable[Phrase]) -> tuple[Phrase, ...]:

@@ -110,7 +110,7 @@ async def with_choices(conditions: Conditions, question: Question, metadata: Met
 
 def _offer(known: KnownValue) -> Offer:
     (row,) = rows_of_filters({"value": {"eq": known.value}})
-    label = "nothing (null)" if known.value is None else row.value or "“”"
+    label = "nothing (null)" if known.value is None else row.told
     return Offer(row.value, json.dumps(known.value), label, known.documents)
 
 

@@ -12,7 +12,9 @@ from mcp_knowledge.interfaces.web.playground.marking import MarkedText, marked_t
 from mcp_knowledge.interfaces.web.wording import score
 
 BAR_WIDTH = 100.0  # user units of a drawing's width; all its lengths are shares of it
-_MOST_DIGITS = 7  # of a score, behind the point
+_MOST_DIGITS = 7  # of a fused score, behind the point
+_MOST_SCORE_DIGITS = 12  # of a side's score, behind the point: BM25 of common words is very small
+_EXACT_ENOUGH = 0.001  # of a share between 0 and 1; half of it is shown with three digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +178,13 @@ def _relative(side: Sequence[SideCandidate], rank: int | None) -> str:
     own, lowest, highest = held[rank - 1], held[-1], held[0]
     if lowest == highest:
         return "½ × 1, as all of that side are equal"
-    return f"½ × ({score(own)} − {score(lowest)}) ÷ ({score(highest)} − {score(lowest)})"
+    share = (own - lowest) / (highest - lowest)
+    fewest = len(score(highest).partition(".")[2])
+    for digits in range(fewest, _MOST_SCORE_DIGITS + 1):  # few differences need more of them to come to the same
+        top, bottom, here = (round(value, digits) for value in (highest, lowest, own))
+        if top > bottom and abs((here - bottom) / (top - bottom) - share) < _EXACT_ENOUGH:
+            break
+    return f"½ × ({own:.{digits}f} − {lowest:.{digits}f}) ÷ ({highest:.{digits}f} − {lowest:.{digits}f})"
 
 
 def _missing(query: LexicalQuery, hit: Hit) -> list[str]:

@@ -1,5 +1,6 @@
 """A condition on metadata as a row of a form: all text, and what the texts stand for."""
 
+import re
 from dataclasses import dataclass
 
 OPERATORS = {
@@ -19,6 +20,8 @@ KINDS = {
     "null": "nothing (null)",
     "json": "JSON",
 }
+# A number, a word of JSON, nothing, or what begins or ends with a blank.
+_NOT_PLAINLY_TEXT = re.compile(r"[-+]?[\d.,]+(?:e[-+]?\d+)?|true|false|null||\s.*|.*\s", re.IGNORECASE)
 _WITHOUT_VALUE = ("exists", "missing")
 
 
@@ -54,4 +57,10 @@ class Row:
         words = f"{self.key} {OPERATORS.get(self.operator, self.operator)}"
         if not self.takes_value:
             return words
-        return f"{words} nothing" if self.kind == "null" else f"{words} {self.value or '“”'}"
+        return f"{words} nothing" if self.kind == "null" else f"{words} {self.told}"
+
+    @property
+    def told(self) -> str:
+        """The value for people: a text in quotes where it could be taken for something else, or for nothing."""
+        plain = self.kind != "string" or self.operator == "in"
+        return self.value if plain or not _NOT_PLAINLY_TEXT.fullmatch(self.value) else f"“{self.value}”"
