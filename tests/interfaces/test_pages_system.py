@@ -53,7 +53,7 @@ async def test_what_does_not_work_is_told_with_what_to_do(
     async def silent(_: SqlStore) -> StoreHealth:
         return StoreHealth("sqlite", False, 0, 7)
 
-    async def no_answer(_: SqlStore) -> int:
+    async def no_answer(_: SqlStore, *__: Any) -> int:
         raise KnowledgeError("SERVICE_UNAVAILABLE")
 
     monkeypatch.setattr(SqlStore, "health", silent)
@@ -61,6 +61,9 @@ async def test_what_does_not_work_is_told_with_what_to_do(
     text = text_of(await page(client, "/system"))
     assert "It does not answer. Check that its disk is there" in text
     assert "Remove all documents" not in text and "This server Version" in text
+    monkeypatch.setattr(SqlStore, "list_collections", no_answer)
+    away = await client.get("/collections", headers={"Accept": "text/html"})
+    assert away.status_code == 503 and '<a class="button primary" href="/system">See what is wrong</a>' in away.text
 
 
 @pytest.mark.both_databases

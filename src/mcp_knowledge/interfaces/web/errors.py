@@ -39,7 +39,14 @@ def error_page(request: Request, error: KnowledgeError) -> Response:
     message = "It was deleted, or the link is wrong." if gone else error.message
     request_id = request.scope.get("request_id", "")
     return render(
-        request, "error.html", error.status, title=title, message=message, code=error.code, request_id=request_id
+        request,
+        "error.html",
+        error.status,
+        title=title,
+        message=message,
+        code=error.code,
+        request_id=request_id,
+        away=error.status == 503,  # every other page is away, too, but System tells which part it is
     )
 
 
