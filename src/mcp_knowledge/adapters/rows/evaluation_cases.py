@@ -12,7 +12,9 @@ from mcp_knowledge.domain.documents import new_id, now_ms
 from mcp_knowledge.domain.evaluations import Case, query_key
 from mcp_knowledge.errors import KnowledgeError
 
-_COLUMNS = "c.id, c.query, c.relevant, c.wrong, c.no_answer, c.kind, c.unresolved, c.created_at_ms, c.updated_at_ms"
+_COLUMNS = (
+    "c.case_no, c.id, c.query, c.relevant, c.wrong, c.no_answer, c.kind, c.unresolved, c.created_at_ms, c.updated_at_ms"
+)
 _SELECT = f"SELECT {_COLUMNS} FROM evaluation_cases c JOIN evaluation_sets s ON s.set_no = c.set_no WHERE s.id = ?"
 _NAME_COLUMNS = ("id", "source_path", "original_filename", "title")  # the first one that knows a name decides
 
@@ -24,12 +26,11 @@ def query_digest(query: str) -> bytes:
 
 def list_cases(connection: Connection, set_id: str, limit: int, after_no: int) -> tuple[list[Case], int | None]:
     """In the order in which they came."""
-    sql = _SELECT.replace("SELECT", "SELECT c.case_no,", 1)
     rows = list(
-        connection.execute(f"{sql} AND c.case_no > ? ORDER BY c.case_no LIMIT ?", (set_id, after_no, limit + 1))
+        connection.execute(f"{_SELECT} AND c.case_no > ? ORDER BY c.case_no LIMIT ?", (set_id, after_no, limit + 1))
     )
     page = rows[:limit]
-    return [_case_from(row[1:]) for row in page], page[-1][0] if len(rows) > limit else None
+    return [_case_from(row) for row in page], page[-1][0] if len(rows) > limit else None
 
 
 def has_judged_cases(connection: Connection, set_id: str) -> bool:
@@ -46,7 +47,7 @@ def get_case(connection: Connection, set_id: str, case_id: str) -> Case | None:
 
 def find_case(connection: Connection, set_id: str, query: str) -> Case | None:
     """The case of a query."""
-    row = first_row(connection, f"{_SELECT} AND c.query_digest = ?", (set_id, query_digest(query)))
+    row = _row_of_query(connection, set_id, query)
     return _case_from(row) if row else None
 
 
@@ -55,8 +56,8 @@ def revise_case(
 ) -> Case | None:
     """Raises EVALUATION_NOT_FOUND, EVALUATION_FULL."""
     set_no = locked_set(connection, set_id)
-    found = find_case(connection, set_id, query)
-    changed = change(found or Case(new_id("cas"), query))
+    found = _row_of_query(connection, set_id, query)
+    changed = change(_case_from(found) if found else Case(new_id("cas"), query))
     touch(connection, set_no)
     if changed.judged or changed.wrong:
         if found is None:
@@ -64,7 +65,7 @@ def revise_case(
             _check_size(row[0] + 1 if row else 1, max_cases)
             _insert(connection, set_no, [changed])
         else:
-            _update(connection, set_no, [(found.id, changed)])
+            _update(connection, [(found[0], changed)])
         return find_case(connection, set_id, query)
     connection.execute("DELETE FROM evaluation_cases WHERE set_no = ? AND id = ?", (set_no, changed.id))
     return None
@@ -73,10 +74,9 @@ def revise_case(
 def put_cases(connection: Connection, set_id: str, cases: Sequence[Case], max_cases: int) -> tuple[int, int]:
     """Raises EVALUATION_NOT_FOUND, EVALUATION_FULL, CASE_EXISTS."""
     set_no = locked_set(connection, set_id)
-    rows = connection.execute("SELECT query_digest, id FROM evaluation_cases WHERE set_no = ?", (set_no,))
-    ids = {bytes(digest): case_id for digest, case_id in rows}
+    numbers, ids = _known(connection, set_no)
     digests = {case_id: digest for digest, case_id in ids.items()}
-    written: list[tuple[str | None, Case]] = []
+    written: list[tuple[int | None, Case]] = []
     for case in cases:
         digest = query_digest(case.query)
         same_query = ids.get(digest)
@@ -87,33 +87,34 @@ def put_cases(connection: Connection, set_id: str, cases: Sequence[Case], max_ca
         if known is not None:
             del ids[digests.pop(known)]
         ids[digest], digests[named.id] = named.id, digest
-        written.append((known, named))
+        written.append((None if known is None else numbers[known], named))
+    _set_aside(connection, [number for number, _ in written if number is not None])
     return _write(connection, set_no, written, len(ids), max_cases)
 
 
 def merge_cases(connection: Connection, set_id: str, cases: Sequence[Case], max_cases: int) -> tuple[int, int]:
     """Raises EVALUATION_NOT_FOUND, EVALUATION_FULL."""
     set_no = locked_set(connection, set_id)
-    rows = connection.execute("SELECT query_digest, id FROM evaluation_cases WHERE set_no = ?", (set_no,))
-    ids = {bytes(digest): case_id for digest, case_id in rows}
-    taken = set(ids.values())
-    written: list[tuple[str | None, Case]] = []
+    numbers, ids = _known(connection, set_no)
+    taken = set(numbers)
+    written: list[tuple[int | None, Case]] = []
     for case in cases:
         digest = query_digest(case.query)
         known = ids.get(digest)
         free = case.id if case.id and case.id not in taken else new_id("cas")
         ids[digest] = known or free
         taken.add(ids[digest])
-        written.append((known, replace(case, id=ids[digest])))
+        written.append((numbers.get(ids[digest]), replace(case, id=ids[digest])))
     return _write(connection, set_no, written, len(ids), max_cases)
 
 
 def resolve_cases(connection: Connection, set_id: str, known: Mapping[str, str]) -> None:
     """Raises EVALUATION_NOT_FOUND."""
     set_no = locked_set(connection, set_id)
-    found = [_case_from(row) for row in connection.execute(f"{_SELECT} AND c.unresolved <> '[]'", (set_id,))]
-    changed = [(case.id, case.resolved(known)) for case in found if not known.keys().isdisjoint(case.unresolved)]
-    _update(connection, set_no, changed)
+    rows = list(connection.execute(f"{_SELECT} AND c.unresolved <> '[]'", (set_id,)))
+    found = [(row[0], _case_from(row)) for row in rows]
+    changed = [(number, case.resolved(known)) for number, case in found if not known.keys().isdisjoint(case.unresolved)]
+    _update(connection, changed)
     touch(connection, set_no)
 
 
@@ -155,17 +156,35 @@ def _insert(connection: Connection, set_no: int, cases: Iterable[Case]) -> None:
     )
 
 
-def _update(connection: Connection, set_no: int, cases: Sequence[tuple[str, Case]]) -> None:
-    """Write over cases by the ids that they had. Two may swap their queries: these are out of the way first."""
+def _row_of_query(connection: Connection, set_id: str, query: str) -> Row | None:
+    return first_row(connection, f"{_SELECT} AND c.query_digest = ?", (set_id, query_digest(query)))
+
+
+def _known(connection: Connection, set_no: int) -> tuple[dict[str, int], dict[bytes, str]]:
+    """Numbers of a set's cases by their ids, and ids by the digests of their queries."""
+    statement = "SELECT case_no, id, query_digest FROM evaluation_cases WHERE set_no = ?"
+    rows = list(connection.execute(statement, (set_no,)))
+    return {case_id: number for number, case_id, _ in rows}, {bytes(digest): case_id for _, case_id, digest in rows}
+
+
+def _set_aside(connection: Connection, numbers: Sequence[int]) -> None:
+    """Put the digests of cases out of the way, before queries are swapped."""
     connection.executemany(
-        "UPDATE evaluation_cases SET query_digest = ? WHERE id = ? AND set_no = ?",
-        [(known.encode(), known, set_no) for known, _ in cases],
+        "UPDATE evaluation_cases SET query_digest = ? WHERE case_no = ?",
+        [(str(number).encode(), number) for number in numbers],
     )
+
+
+def _update(connection: Connection, cases: Sequence[tuple[int, Case]]) -> None:
+    """Write over cases. By their numbers: a server that has not yet counted the rows of a new set would, for each of
+    thousands of ids, look through all of them.
+    """
+    now = now_ms()
     connection.executemany(
         """UPDATE evaluation_cases SET query = ?, query_digest = ?, relevant = ?, wrong = ?, unresolved = ?,
                                        no_answer = ?, kind = ?, updated_at_ms = ?, id = ?
-           WHERE id = ? AND set_no = ?""",
-        [(*_values(case, now_ms()), case.id, known, set_no) for known, case in cases],
+           WHERE case_no = ?""",
+        [(*_values(case, now), case.id, number) for number, case in cases],
     )
 
 
@@ -183,11 +202,11 @@ def _values(case: Case, now: int) -> tuple[object, ...]:
 
 
 def _write(
-    connection: Connection, set_no: int, cases: Sequence[tuple[str | None, Case]], count: int, max_cases: int
+    connection: Connection, set_no: int, cases: Sequence[tuple[int | None, Case]], count: int, max_cases: int
 ) -> tuple[int, int]:
-    """Write cases over those with the ids beside them, or as new ones; the set then has `count`."""
+    """Write cases over those with the numbers beside them, or as new ones; the set then has `count`."""
     _check_size(count, max_cases)
-    _update(connection, set_no, [(known, case) for known, case in cases if known is not None])
+    _update(connection, [(known, case) for known, case in cases if known is not None])
     _insert(connection, set_no, [case for known, case in cases if known is None])
     touch(connection, set_no)
     new = sum(known is None for known, _ in cases)
@@ -200,7 +219,7 @@ def _check_size(count: int, max_cases: int) -> None:
 
 
 def _case_from(row: Row) -> Case:
-    case_id, query, relevant, wrong, no_answer, kind, unresolved, created_at_ms, updated_at_ms = row
+    _, case_id, query, relevant, wrong, no_answer, kind, unresolved, created_at_ms, updated_at_ms = row
     return Case(
         id=case_id,
         query=query,
