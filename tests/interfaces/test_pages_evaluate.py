@@ -4,11 +4,14 @@ import asyncio
 import json
 import re
 from html import unescape
+from typing import Any
 from urllib.parse import quote
 
 import httpx2
+import pytest
 from front_door import POLL_S, add
 from page_kit import HTML, page, text_of
+from rest_kit import app_of
 
 HOSTILE = "<script>alert(1)</script>\"'{{7*7}}"
 LEAVE = b"# Leave policy\n\nFive unused days of annual leave may be carried over.\n"
@@ -347,3 +350,27 @@ async def test_a_strange_address_gives_a_page_and_a_made_up_position_or_baseline
     for query in ("show=%3Cb%3E", "from=0", "from=999999999999", "from=x"):
         assert "<b>" not in await page(client, f"/evaluate/runs/{run_id}?{query}")
     await sent(client, f"/evaluate/{set_id}/baseline", 404, run="run_none")
+
+
+async def test_what_is_deleted_while_the_page_is_made_is_left_out_of_it(
+    client: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, gone = await new_set(client, "Kept"), await new_set(client, "Gone")
+    await pasted(client, f"/evaluate/{kept}/import", '{"query": "days", "relevant": []}')
+    for _ in range(2):
+        await sent(client, f"/evaluate/{kept}/runs", way="words")
+        await runs_ended(client, kept)
+    evaluations = app_of(client).state.services.evaluations
+    runs, _ = await evaluations.runs(kept, 2)
+    await evaluations.update_set(kept, baseline_run_id=runs[1].id)
+    list_sets = evaluations.sets
+
+    async def list_in_bad_time(*arguments: Any) -> Any:
+        listed = await list_sets(*arguments)
+        await evaluations.delete_set(gone)
+        await evaluations.delete_run(runs[1].id)
+        return listed
+
+    monkeypatch.setattr(evaluations, "sets", list_in_bad_time)
+    html = await page(client, "/evaluate")
+    assert kept in html and gone not in html

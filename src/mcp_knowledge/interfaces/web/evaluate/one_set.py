@@ -14,6 +14,7 @@ from mcp_knowledge.interfaces.web import notices
 from mcp_knowledge.interfaces.web.context import services_of
 from mcp_knowledge.interfaces.web.documents import collection_names
 from mcp_knowledge.interfaces.web.evaluate import figures, import_notice, rows
+from mcp_knowledge.interfaces.web.evaluate.sets import still_there
 from mcp_knowledge.interfaces.web.evaluate.ways import WAYS, playground_address
 from mcp_knowledge.interfaces.web.fields import Fields, whole_number
 from mcp_knowledge.interfaces.web.paging import keyset_position, position_text
@@ -117,7 +118,7 @@ async def _baseline(services: Services, item: EvaluationSet, shown: list[Run]) -
     if item.baseline_run_id is None:
         return None
     among = next((run for run in shown if run.id == item.baseline_run_id), None)
-    return among or await services.evaluations.run(item.baseline_run_id)
+    return among or await still_there(services, item.baseline_run_id)
 
 
 async def _titles(services: Services, cases: Iterable[Case]) -> dict[str, str]:

@@ -57,7 +57,7 @@ async def show(request: Request, error: KnowledgeError | None = None, filled: Fi
     services = services_of(request)
     before = request.query_params.get("after", "")
     sets, after = await services.evaluations.sets(PAGE_SETS, keyset_position(before, "evs"))
-    listed = [await _row(services, item) for item in sets]
+    listed = [row for item in sets if (row := await _row(services, item)) is not None]
     context: dict[str, Any] = {
         "rows": listed,
         "active": sum(row.active for row in listed),
@@ -71,10 +71,26 @@ async def show(request: Request, error: KnowledgeError | None = None, filled: Fi
     return render(request, "evaluate/sets.html", error.status if error else 200, **context)
 
 
-async def _row(services: Services, item: EvaluationSet) -> SetRow:
-    runs, _ = await services.evaluations.runs(item.id, MAX_RUNS_AT_ONCE)
+async def _row(services: Services, item: EvaluationSet) -> SetRow | None:
+    """None when the set was deleted after the list was read."""
+    try:
+        runs, _ = await services.evaluations.runs(item.id, MAX_RUNS_AT_ONCE)
+    except KnowledgeError as error:
+        if error.code != "EVALUATION_NOT_FOUND":
+            raise
+        return None
     latest = rows.row(rows.ordered(runs)[0], {}) if runs else None
     baseline = None
     if latest and item.baseline_run_id and item.baseline_run_id != latest.run.id:
-        baseline = await services.evaluations.run(item.baseline_run_id)
+        baseline = await still_there(services, item.baseline_run_id)
     return SetRow(item, latest, baseline, sum(run.active for run in runs))
+
+
+async def still_there(services: Services, run_id: str) -> Run | None:
+    """A run that a set names; None when it was deleted after the set was read."""
+    try:
+        return await services.evaluations.run(run_id)
+    except KnowledgeError as error:
+        if error.code != "RUN_NOT_FOUND":
+            raise
+        return None
