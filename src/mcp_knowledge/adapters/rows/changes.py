@@ -7,11 +7,10 @@ from mcp_knowledge.adapters.rows import documents, restoring, revisions
 from mcp_knowledge.adapters.rows.collections import collection_number
 from mcp_knowledge.adapters.rows.dialect import Connection, Database
 from mcp_knowledge.adapters.rows.metadata import merged, write_metadata_values
-from mcp_knowledge.adapters.rows.sql import first_row, raise_generation, to_json
+from mcp_knowledge.adapters.rows.sql import raise_generation, to_json
 from mcp_knowledge.domain.documents import now_ms
 from mcp_knowledge.domain.metadata import check_metadata
 from mcp_knowledge.errors import KnowledgeError
-from mcp_knowledge.ports import UNSET
 from mcp_knowledge.ports.changes import Change, Deletion, Move, Reindex, Tag, Untag
 
 _Work = Callable[[Connection, str], object]
@@ -27,9 +26,7 @@ class SqlDocumentChanges:
         """Move, tag or queue again."""
 
         def work(connection: Connection) -> dict[str, str]:
-            if isinstance(change, Move) and change.collection_id is not None:
-                collection_number(connection, change.collection_id)  # else each document would be refused by itself
-            return _each(connection, document_ids, _WORKS[type(change)](change))
+            return _each(connection, document_ids, _WORKS[type(change)](connection, change))
 
         return await self._database.write(work)
 
@@ -57,21 +54,27 @@ def _each(connection: Connection, document_ids: Sequence[str], work: _Work) -> d
     return refused
 
 
-def _moving(change: Move) -> _Work:
-    return lambda connection, document_id: documents.update_document(
-        connection, document_id, UNSET, change.collection_id, UNSET
+def _moving(connection: Connection, change: Move) -> _Work:
+    wanted = change.collection_id
+    collection_no = None if wanted is None else collection_number(connection, wanted)
+    return lambda connection, document_id: _move(connection, document_id, collection_no)
+
+
+def _move(connection: Connection, document_id: str, collection_no: int | None) -> None:
+    connection.execute(
+        "UPDATE documents SET collection_no = ?, updated_at_ms = ? WHERE document_no = ?",
+        (collection_no, now_ms(), documents.live_number(connection, document_id)),
     )
+    raise_generation(connection)
 
 
-def _tagging(change: Tag | Untag) -> _Work:
+def _tagging(_: Connection, change: Tag | Untag) -> _Work:
     return lambda connection, document_id: _tag(connection, document_id, change)
 
 
 def _tag(connection: Connection, document_id: str, change: Tag | Untag) -> None:
-    document_no = documents.live_number(connection, document_id)
-    row = first_row(connection, "SELECT metadata, properties FROM documents WHERE document_no = ?", (document_no,))
-    assert row is not None
-    former = json.loads(row[0]) if row[0] else {}
+    document_no, own, properties = documents.live(connection, document_id, "document_no, metadata, properties")
+    former = json.loads(own) if own else {}
     metadata = {key: value for key, value in former.items() if key != change.key}
     if isinstance(change, Tag):
         metadata[change.key] = change.value
@@ -82,11 +85,11 @@ def _tag(connection: Connection, document_id: str, change: Tag | Untag) -> None:
         "UPDATE documents SET metadata = ?, updated_at_ms = ? WHERE document_no = ?",
         (to_json(metadata) if metadata else None, now_ms(), document_no),
     )
-    write_metadata_values(connection, document_no, merged(metadata, json.loads(row[1]) if row[1] else {}))
+    write_metadata_values(connection, document_no, merged(metadata, json.loads(properties) if properties else {}))
     raise_generation(connection)
 
 
-def _reindexing(change: Reindex) -> _Work:
+def _reindexing(_: Connection, change: Reindex) -> _Work:
     return revisions.reindex_document
 
 

@@ -205,12 +205,17 @@ def delete_by_number(connection: Connection, document_no: int, now: int, due_ms:
 
 def live_number(connection: Connection, document_id: str) -> int:
     """The internal key of a live document, kept from other writers. Raises DOCUMENT_NOT_FOUND."""
+    return int(live(connection, document_id, "document_no")[0])
+
+
+def live(connection: Connection, document_id: str, columns: str) -> Row:
+    """Columns of a live document, kept from other writers. Raises DOCUMENT_NOT_FOUND."""
     lock = connection.dialect.for_update
-    sql = f"SELECT document_no FROM documents WHERE id = ? AND status NOT IN {GONE}{lock}"
+    sql = f"SELECT {columns} FROM documents WHERE id = ? AND status NOT IN {GONE}{lock}"
     row = first_row(connection, sql, (document_id,))
     if row is None:
         raise KnowledgeError("DOCUMENT_NOT_FOUND")
-    return int(row[0])
+    return row
 
 
 def purge_documents(connection: Connection) -> list[str]:
