@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mcp_knowledge.app import open_services
 from mcp_knowledge.domain.evaluations import METRIC_NAMES
-from mcp_knowledge.services.evaluate import Evaluation, add_documents, evaluate, read_judged_set, settings_for
+from mcp_knowledge.services.evaluation_folders import Evaluation, add_documents, evaluate, read_judged_set, settings_for
 from mcp_knowledge.settings import load_settings
 
 

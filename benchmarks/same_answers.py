@@ -23,7 +23,7 @@ import psycopg
 from mcp_knowledge.app import open_services
 from mcp_knowledge.domain.evaluations import DEPTH, RunSettings
 from mcp_knowledge.domain.search import SearchRequest
-from mcp_knowledge.services.evaluate import JudgedSet, add_documents, evaluate, read_judged_set
+from mcp_knowledge.services.evaluation_folders import JudgedSet, add_documents, evaluate, read_judged_set
 from mcp_knowledge.settings import Settings, load_settings
 
 Hits = list[tuple[str, float]]  # chunk ids and scores, best first

@@ -191,8 +191,8 @@ def test_names_are_needed_once_and_blank_rows_do_not_count() -> None:
     _, rows = metadata_of([Row(), Row("x", "text", "1"), Row("x", "text", "2"), Row("", "text", "3")], {})
     assert [row.fault for row in rows] == [
         "",
-        "This name is used twice.",
-        "Give it a name, or empty the value to leave it out.",
+        "This key is used twice.",
+        "Give it a key, or empty the value to leave it out.",
     ]
     assert parse_json("[1]") == ([1], "")
     assert not fits_rows({"": 1}) and not fits_rows({"a\nb": 1}) and not fits_rows({str(n): n for n in range(201)})

@@ -258,7 +258,7 @@ async def test_what_cannot_be_saved_is_told_beside_its_field_and_nothing_is_lost
     )
     assert wrong.status_code == 400
     told = text_of(wrong.text)
-    for text in ("A document needs a title.", "year-month-day", "This name is used twice.", "Give it a name"):
+    for text in ("A document needs a title.", "year-month-day", "This key is used twice.", "Give it a key"):
         assert text in told
     fields = form_values(wrong.text)
     assert fields["value"] == ["31.3.2026", "b", "alone"]

@@ -13,7 +13,7 @@ from mcp_knowledge.interfaces import evaluation_wire
 from mcp_knowledge.interfaces.cli import output
 from mcp_knowledge.interfaces.cli.context import AsJson, json_object, settings_of
 from mcp_knowledge.interfaces.cli.evaluate import Measured, floors, run_folder, run_set, shortfalls
-from mcp_knowledge.services.evaluate import Evaluation, settings_for
+from mcp_knowledge.services.evaluation_folders import Evaluation, settings_for
 
 _OUTCOMES: tuple[Outcome, ...] = ("better", "worse", "same")
 _SHOWN_CHANGES = 20  # queries that got worse

@@ -15,7 +15,7 @@ from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.cli.context import with_services
 from mcp_knowledge.interfaces.cli.ingest import progress_bar
 from mcp_knowledge.services import Services
-from mcp_knowledge.services.evaluate import Evaluation, JudgedSet, add_documents, evaluate, read_judged_set
+from mcp_knowledge.services.evaluation_folders import Evaluation, JudgedSet, add_documents, evaluate, read_judged_set
 from mcp_knowledge.services.evaluations import Evaluations
 from mcp_knowledge.settings import Settings
 

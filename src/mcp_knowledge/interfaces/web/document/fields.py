@@ -1,4 +1,4 @@
-"""Metadata as rows of a form: a name, a kind and a text each."""
+"""Metadata as rows of a form: a key, a kind and a text each."""
 
 import json
 import math
@@ -63,7 +63,7 @@ def _is_line(text: str) -> bool:
 
 
 def metadata_of(rows: Sequence[Row], known: Metadata) -> tuple[Metadata, list[Row]]:
-    """What the rows say, and the rows again, with what is wrong with them. Rows without a name and value do not count.
+    """What the rows say, and the rows again, with what is wrong with them. Rows without a key and value do not count.
 
     Args:
         known: the metadata that the form was made from: a value that was left alone stays exactly what it was.
@@ -88,8 +88,8 @@ def metadata_of(rows: Sequence[Row], known: Metadata) -> tuple[Metadata, list[Ro
 
 def _key_fault(row: Row, seen: Metadata) -> str:
     if not row.key:
-        return "Give it a name, or empty the value to leave it out."
-    return "This name is used twice." if row.key in seen else ""
+        return "Give it a key, or empty the value to leave it out."
+    return "This key is used twice." if row.key in seen else ""
 
 
 def _plain(text: str) -> str:

@@ -91,7 +91,7 @@ async def filled_in(services: Services, details: Details, fields: Fields) -> tup
     else:
         metadata, fault = parse_json(text)
         if not fault and not isinstance(metadata, dict):
-            fault = "The metadata must be a JSON object: names and values in { }."
+            fault = "The metadata must be a JSON object: keys and values in { }."
         if fault:
             faults["metadata"] = fault
             metadata = {}
@@ -126,7 +126,7 @@ def _title_fault(title: str) -> str:
 def with_rows(form: DetailsForm, metadata: Metadata) -> DetailsForm:
     """The form with a row for each value, and an empty one."""
     if not fits_rows(metadata):
-        return replace(form, faults={**form.faults, "metadata": "Some names can only be edited as JSON."})
+        return replace(form, faults={**form.faults, "metadata": "Some keys can only be edited as JSON."})
     return replace(form, rows=(*rows_of(metadata), Row()), text=None)
 
 
