@@ -182,6 +182,22 @@ def test_no_more_results_are_advised_than_can_be_asked_for() -> None:
     assert "closer to what it says" in advice(replace(found, lexical=None), 50)[0].text
 
 
+async def test_a_passage_behind_another_of_a_document_that_is_not_shown_is_told_of_both(
+    client: httpx2.AsyncClient,
+) -> None:
+    ids = await fill(client)
+    search = {"query": "oil leaks, and sick leave", "limit": 1, "collapse": "document", "mode": "vector"}
+    candidates = (await client.post(f"{API}/search/explain", json=search)).json()["vector"]
+    names = {document_id: name for name, document_id in ids.items()}
+    assert [names[item["documentId"]] for item in candidates] == ["pumps.md", "leave.md", "leave.md", "pumps.md"]
+    best, behind = [await ask(client, **search, chunkId=candidates[place]["chunkId"]) for place in (1, 2)]
+    assert best["outcome"] == behind["outcome"] == "below_limit"
+    assert best["sentence"] == "It is number 2 of what was found; you asked for 1."
+    assert behind["sentence"] == "Its document, by a better passage, is number 2 of what was found; you asked for 1."
+    assert behind["shownBy"] == candidates[1]["chunkId"]
+    assert [any("every passage" in step for step in found["advice"]) for found in (best, behind)] == [False, True]
+
+
 async def test_what_is_not_ready_failed_or_gone_is_told_as_that(client: httpx2.AsyncClient) -> None:
     ids = await fill(client)
     broken = await add(client, "broken.pdf", b"%PDF-1.7 nothing follows")

@@ -35,6 +35,9 @@ class Advice(NamedTuple):
     text: str
 
 
+_EVERY_PASSAGE = Advice("every_passage", "Let the search show every passage instead of one for each document.")
+
+
 def sentence(found: Absence, query: LexicalQuery) -> str:
     """What became of it.
 
@@ -67,7 +70,8 @@ def sentence(found: Absence, query: LexicalQuery) -> str:
             return f"The search leaves it out: {'; '.join(_unmet(found.conditions))}."
         case "below_limit":
             assert found.ranked is not None
-            return f"It is number {found.ranked.rank:,} of what was found; you asked for {found.limit:,}."
+            it = "Its document, by a better passage," if found.shown_by else "It"
+            return f"{it} is number {found.ranked.rank:,} of what was found; you asked for {found.limit:,}."
         case "collapsed":
             assert found.ranked is not None
             return (
@@ -110,8 +114,10 @@ def _advice(found: Absence, most_results: int) -> Iterator[Advice]:
             if found.ranked.rank <= most_results:
                 yield Advice("more_results", f"Ask for at least {found.ranked.rank:,} results.")
             yield Advice("other_words", _to_come_further_up(found))
+            if found.shown_by:
+                yield _EVERY_PASSAGE
         case "collapsed":
-            yield Advice("every_passage", "Let the search show every passage instead of one for each document.")
+            yield _EVERY_PASSAGE
         case "no_candidate":
             yield from _advice_to_find(found)
 

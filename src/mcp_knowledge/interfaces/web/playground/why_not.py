@@ -218,9 +218,9 @@ def _end(found: Absence) -> list[Stage]:
         return [Stage("passed", "Ranking", f"place {ranked.rank:,}, score {score(ranked.score)}")]
     if found.outcome == "collapsed":
         return [Stage("stopped", "One per document", "another passage of it is better", found.shown_by)]
-    return [
-        Stage("stopped", "Ranking", f"number {ranked.rank:,}, score {score(ranked.score)}; {found.limit:,} are shown")
-    ]
+    by = " by a better passage" if found.shown_by else ""
+    text = f"number {ranked.rank:,}{by}, score {score(ranked.score)}; {found.limit:,} are shown"
+    return [Stage("stopped", "Ranking", text, found.shown_by)]
 
 
 def _address(hint: Advice, found: Absence, question: Question) -> str | None:
