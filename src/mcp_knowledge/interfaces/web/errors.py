@@ -21,6 +21,15 @@ _TITLES = {
     421: "Wrong address",
     503: "Not available right now",
 }
+_GONE = ("This document is gone", "It was deleted, or the link is wrong.")
+_LOST_PLACE = ("This part of the list is not there", "The link to it is old or not whole. Begin with the first page.")
+# Title and sentence, where the sentence of the code speaks to programs.
+_FOR_PEOPLE = {
+    "DOCUMENT_NOT_FOUND": _GONE,
+    "CHUNK_NOT_FOUND": _GONE,
+    "INVALID_CURSOR": _LOST_PLACE,
+    "CURSOR_STALE": _LOST_PLACE,
+}
 
 
 def wants_page(request: Request) -> bool:
@@ -34,9 +43,8 @@ def error_page(request: Request, error: KnowledgeError) -> Response:
     """The failure in a sentence, with a way on; whoever has to sign in is led there."""
     if error.code == "UNAUTHORIZED":
         return RedirectResponse(_login_address(request), 303)
-    gone = error.code in ("DOCUMENT_NOT_FOUND", "CHUNK_NOT_FOUND")
-    title = "This document is gone" if gone else _TITLES.get(error.status, "Something went wrong")
-    message = "It was deleted, or the link is wrong." if gone else error.message
+    plain = _TITLES.get(error.status, "Something went wrong"), error.message
+    title, message = _FOR_PEOPLE.get(error.code, plain)
     request_id = request.scope.get("request_id", "")
     return render(
         request,
