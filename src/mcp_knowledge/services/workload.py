@@ -91,13 +91,15 @@ class Workload:
 
     async def _record(self, work: Work, error: Exception) -> None:
         code = error.code if isinstance(error, KnowledgeError) and error.code in _FILE_FAULTS else "INGESTION_FAILED"
-        if code == "INGESTION_FAILED":
-            log.error("Ingestion of document %s failed", work.job.document_id, exc_info=error)
-        elif error.__cause__ is not None:  # the verdict is not a reader's own: it may be a fault of ours after all
-            log.warning("Document %s could not be read: %s", work.job.document_id, error.__cause__)
         known = ERROR_CODES[code]
         wait_ms = _RETRY_AFTER_MS[min(work.job.attempt, len(_RETRY_AFTER_MS)) - 1] if known.retried else None
-        if await self._queue.fail(work.job, code, known.message, wait_ms):
+        recorded = True
+        try:
+            recorded = await self._queue.fail(work.job, code, known.message, wait_ms)
+        finally:
+            if recorded:  # else the document was deleted while it was read: no wonder, and nobody's fault
+                _tell_log(work, code, error)
+        if recorded:
             retried = wait_ms is not None and work.job.attempt < work.job.max_attempts
             await self.tell([work], "retrying" if retried else "failed", f"{code}: {known.message}")
         self.outage.forget()
@@ -167,3 +169,11 @@ class Workload:
 def _job_as(work: Work, status: JobStatus, error: str | None) -> Job:
     stage = work.stage if status == "running" else None
     return replace(work.job, status=status, stage=stage, done=work.done, total=work.total, error=error)
+
+
+def _tell_log(work: Work, code: str, error: Exception) -> None:
+    """What an operator has to know of a failure."""
+    if code == "INGESTION_FAILED":
+        log.error("Ingestion of document %s failed", work.job.document_id, exc_info=error)
+    elif error.__cause__ is not None:  # the verdict is not a reader's own: it may be a fault of ours after all
+        log.warning("Document %s could not be read: %s", work.job.document_id, error.__cause__)
