@@ -141,6 +141,9 @@ def test_a_newer_version_is_sent_and_the_list_shows_how_it_comes_along(visit: Vi
     expect(row).to_contain_text("2")
     expect(row).to_contain_text("In use")  # nothing was reloaded
 
+    server.request("DELETE", f"/api/v1/documents/{made['id']}")  # as in somebody else's window
+    expect(page.get_by_role("heading", name="This document is gone")).to_be_visible()
+
 
 def test_every_view_of_a_pdf_fits_a_phone(visit: Visits, server: RunningService) -> None:
     made = server.add("wide.pdf", make_pdf([text_page("A page that is read on a phone. " + "x" * 300)]))

@@ -17,7 +17,11 @@ if (newer) {
 }
 // A form that somebody fills in must not be replaced by what changes meanwhile: saving compares, and tells.
 const choosing = () => Boolean(document.querySelector("form.newer input[type=file]")?.files.length);
-if (!("editing" in live.dataset)) follow({ changed: (item) => item.id === id && item.status !== "deleting" && !choosing() });
+// A form that is being sent leads on by itself: to load this page anew, as for a document that is gone, would break it off.
+let leaving = false;
+document.addEventListener("submit", (event) => (leaving ||= !event.defaultPrevented));
+addEventListener("pageshow", () => (leaving = false));
+if (!("editing" in live.dataset)) follow({ changed: (item) => item.id === id && !leaving && !choosing() });
 
 async function fetchPage(address) {
   const response = await fetch(address, { headers: { Accept: "text/html" } });
@@ -79,6 +83,7 @@ addEventListener("popstate", async () => {
     const [old, fresh] = [document.getElementById("live"), page.getElementById("live")];
     localizeTimes(fresh);
     if (!adopt(page)) old.replaceChildren(...fresh.childNodes);
+    document.querySelector(".passage.wanted")?.scrollIntoView({ block: "nearest" });
   } catch {
     location.reload();
   }
