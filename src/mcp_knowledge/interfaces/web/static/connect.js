@@ -13,12 +13,15 @@ if (origin !== location.origin) {
   }
 }
 
+function choose(client) {
+  if (!client.open || client.id === form.elements.client.value) return;
+  form.elements.client.value = client.id;
+  if (location.pathname === "/connect") history.replaceState(null, "", `/connect?client=${client.id}`);
+}
+
 for (const client of document.querySelectorAll(".clients details")) {
-  client.addEventListener("toggle", () => {
-    if (!client.open) return;
-    form.elements.client.value = client.id;
-    if (location.pathname === "/connect") history.replaceState(null, "", `/connect?client=${client.id}`);
-  });
+  client.addEventListener("toggle", () => choose(client));
+  choose(client); // somebody may have been faster than this script
 }
 
 form.addEventListener("submit", async (event) => {
