@@ -199,7 +199,7 @@ async def test_settings_side_by_side_tell_how_each_hit_moved(
         address(q="annual leave", filters='{"team":"audit"}', a_mode="hybrid", b_mode="hybrid", b_filters="none"),
     )
     assert "1 of 2 passages in both" in text_of(conditions)
-    assert '<option value="none" selected>Without conditions' in conditions
+    assert '<option value="none" selected>No conditions' in conditions
     alone = await page(client, address(q="annual leave", b_fusion="relative"))
     assert "Column B" in alone and 'name="a.fusion"' in alone
     assert "Nothing found this way" in await page(client, address(q="walrus", a_mode="lexical", b_mode="lexical"))

@@ -25,6 +25,8 @@ AdviceKind = Literal[
     "this_document",
     "wait",
 ]
+_WORD_CHARS = 60  # of a word or phrase that is told
+_WORDS_TOLD = 24
 _THEM = {"document": "this document", "chunk": "this passage"}
 
 
@@ -235,7 +237,9 @@ def _unmatched(found: Absence, query: LexicalQuery) -> str:
 
 
 def _quoted(words: Sequence[str]) -> str:
-    return _listed(f"“{word}”" for word in words)
+    more = [f"{len(words) - _WORDS_TOLD} more"] if len(words) > _WORDS_TOLD else []
+    short = (word if len(word) <= _WORD_CHARS else f"{word[:_WORD_CHARS]}…" for word in words[:_WORDS_TOLD])
+    return _listed([*(f"“{word}”" for word in short), *more])
 
 
 def _listed(items: Iterable[str]) -> str:

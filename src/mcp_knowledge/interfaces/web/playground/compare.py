@@ -195,5 +195,5 @@ def conditions_choice(question: Question, column: Column) -> list[tuple[str, str
     """What a column can do with the conditions: value and label of each choice; empty where there are none."""
     if not question.filters and not column.filters:
         return []
-    choices = [("", "With the conditions"), (NO_FILTERS, "Without conditions")]
-    return choices if column.filters in ("", NO_FILTERS) else [*choices, (column.filters, "With its own conditions")]
+    choices = [("", "All conditions"), (NO_FILTERS, "No conditions")]
+    return choices if column.filters in ("", NO_FILTERS) else [*choices, (column.filters, "Own conditions")]

@@ -8,6 +8,8 @@ from mcp_knowledge.domain.search import SearchResult
 from mcp_knowledge.services.query_words import words_and_parts
 from mcp_knowledge.settings import Settings
 
+_WORD_CHARS = 60  # of a word or phrase that is shown; the box above has all of it
+_WORDS_TOLD = 24  # in a sentence
 _KINDS = {
     "phrase": "as it stands, in this order",
     "beginning": "and whatever begins so",
@@ -71,7 +73,7 @@ def reading_of(result: SearchResult, words: tuple[QueryWord, ...], settings: Set
     exact = sum(item.match_mode == "exact" for item in result.lexical)
     return Reading(
         [
-            ReadWord(word.text, word.chunks, _about(phrase), word.dropped, word.part)
+            ReadWord(_short(word.text), word.chunks, _about(phrase), word.dropped, word.part)
             for word, phrase in zip(words, words_and_parts(query), strict=True)
         ],
         _first(query),
@@ -108,4 +110,9 @@ def _second(query: LexicalQuery) -> str | None:
 
 
 def _quoted(phrases: tuple[Phrase, ...]) -> str:
-    return ", ".join(f"“{phrase.text}”" for phrase in phrases)
+    shown = [f"“{_short(phrase.text)}”" for phrase in phrases[:_WORDS_TOLD]]
+    return ", ".join(shown) + (f" and {len(phrases) - _WORDS_TOLD} more" if len(phrases) > _WORDS_TOLD else "")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _WORD_CHARS else f"{text[: _WORD_CHARS - 1]}…"
