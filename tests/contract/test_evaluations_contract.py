@@ -128,11 +128,14 @@ async def test_merged_cases_take_no_id_and_no_place_of_another_query(evaluations
 
 async def test_names_become_ids_without_a_word_on_what_was_judged_meanwhile(evaluations: EvaluationStore) -> None:
     made = await evaluations.create_set("Set", None)
-    await evaluations.put_cases(made.id, [Case("1", "one", unresolved=("a.md", "b.md")), Case("2", "two")], MAX_CASES)
+    await evaluations.put_cases(
+        made.id, [Case("1", "one", unresolved=("a.md", "b.md", "c.md")), Case("2", "two")], MAX_CASES
+    )
     await evaluations.revise_case(made.id, "one", lambda case: case.with_verdict("doc_9", "right"), MAX_CASES)
-    await evaluations.resolve_cases(made.id, {"a.md": "doc_1", "c.md": "doc_3"})
+    await evaluations.revise_case(made.id, "one", lambda case: case.with_verdict("doc_2", "wrong"), MAX_CASES)
+    await evaluations.resolve_cases(made.id, {"a.md": "doc_1", "b.md": "doc_2", "d.md": "doc_4"})
     one, two = (await evaluations.list_cases(made.id, 10))[0]
-    assert (one.relevant, one.unresolved) == (("doc_9", "doc_1"), ("b.md",))
+    assert (one.relevant, one.wrong, one.unresolved) == (("doc_9", "doc_1"), ("doc_2",), ("c.md",))
     assert (two.query, two.relevant) == ("two", ())
 
 

@@ -75,11 +75,11 @@ class Case:
         return "wrong" if document_id in self.wrong else None
 
     def resolved(self, known: Mapping[str, str]) -> "Case":
-        """The case with the names that are known now as ids of documents."""
+        """The case with the names that are known now as ids of documents. What was called wrong meanwhile stays so."""
         found = dict.fromkeys(known[name] for name in self.unresolved if name in known)
         return replace(
             self,
-            relevant=(*self.relevant, *(item for item in found if item not in self.relevant)),
+            relevant=(*self.relevant, *(item for item in found if self.verdict(item) is None)),
             unresolved=tuple(name for name in self.unresolved if name not in known),
         )
 

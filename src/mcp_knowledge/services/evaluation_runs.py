@@ -138,7 +138,7 @@ class EvaluationRuns:
         known = await self._store.documents_named(names) if names else {}
         if known:
             await self._store.resolve_cases(set_id, known)
-        return [case.resolved(known) for case in cases if case.judged]
+        return [case for case in (case.resolved(known) for case in cases) if case.judged]
 
     async def _advance(self, run: Run, done: int, total: int, told: Callable[[Run], None]) -> Run | None:
         changed = await self._store.advance(run.id, done, total)

@@ -1,5 +1,6 @@
 """One run: its figures against the baseline or another run, and what it found for each question."""
 
+import asyncio
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
@@ -116,9 +117,10 @@ async def _found(services: Services, run: Run, baseline: Run | None) -> Found:
         return Found([], {}, [])
     if baseline is None:
         found, _ = await services.evaluations.results(run.id, MAX_CASES + 1)
-        return Found(results.alone(found), results.ALONE, [])
+        return Found(await asyncio.to_thread(results.alone, found), results.ALONE, [])  # of thousands, maybe
     comparison = await services.evaluations.compare(run.id, baseline.id)
-    return Found(results.compared(comparison.cases), results.COMPARED, index.differences(comparison.differences))
+    listed = await asyncio.to_thread(results.compared, comparison.cases)
+    return Found(listed, results.COMPARED, index.differences(comparison.differences))
 
 
 async def _others(services: Services, run: Run) -> list[rows.RunRow]:
