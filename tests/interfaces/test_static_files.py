@@ -1,7 +1,14 @@
 """Stylesheets and scripts as a browser fetches them."""
 
+import re
+
 import httpx2
 import pytest
+
+from mcp_knowledge.interfaces.web.templating import HERE
+
+CLASSES_IN_MARKUP = re.compile(r'class="((?:{{.*?}}|{%.*?%}|[^"])*)"|block body_class %}(.*?){% endblock')
+METHODS = {"get", "post", "put", "patch", "delete"}  # each is a class of its own in the reference
 
 
 async def test_a_file_that_a_browser_has_is_not_sent_again(client: httpx2.AsyncClient) -> None:
@@ -33,3 +40,23 @@ async def test_files_travel_compressed_to_whoever_takes_that(client: httpx2.Asyn
 async def test_nothing_but_the_files_is_there(client: httpx2.AsyncClient, path: str) -> None:
     answer = await client.get(f"/static/{path}")
     assert (answer.status_code, answer.json()["error"]["code"]) == (404, "NOT_FOUND")
+
+
+def test_no_rule_is_for_a_class_that_nothing_has() -> None:
+    rules = re.sub(r'{[^{}]*}|/\*.*?\*/|url\("[^"]*"\)', " ", _all("*.css"), flags=re.DOTALL)
+    markup = " ".join(" ".join(found) for found in CLASSES_IN_MARKUP.findall(_all("*.html")))
+    scripts = " ".join(re.findall(r'["`]([^"`\n]*)["`]', _all("*.js")))
+    named = set(re.findall(r"[\w-]+", f"{markup} {scripts}"))
+    ends = (
+        set(re.findall(r'"([a-z]+)"', _all("*.py"))) | METHODS
+    )  # what templates take from values: status {{ state.kind }}
+
+    def is_used(name: str) -> bool:
+        begins, dash, end = name.rpartition("-")
+        return name in named | ends or (begins + dash in named and (end in ends or end.isdecimal()))
+
+    assert [name for name in sorted(set(re.findall(r"\.([a-z][\w-]*)", rules))) if not is_used(name)] == []
+
+
+def _all(pattern: str) -> str:
+    return "\n".join(file.read_text() for file in HERE.rglob(pattern))
