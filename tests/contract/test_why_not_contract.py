@@ -71,7 +71,7 @@ async def test_what_another_model_embedded_is_said_to_be_so(backend: Backend, as
 
     assert found.vector is not None and found.vector.unfit == "other_model" and found.vector.rank is None
     assert found.lexical is not None and found.lexical.unfit == "no_match"
-    assert told.startswith("It was embedded with another model, so its meaning cannot be compared. By words it cannot")
+    assert told.startswith("Its meaning was learned by another model, so it cannot be compared. By words it cannot")
     assert "Have the document read again" in told
 
 

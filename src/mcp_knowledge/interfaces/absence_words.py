@@ -197,7 +197,7 @@ def _by_meaning(side: SideStanding | None) -> str:
     if side is None:
         return ""
     if side.unfit is not None:
-        return "It was embedded with another model, so its meaning cannot be compared."
+        return "Its meaning was learned by another model, so it cannot be compared."
     place = f"By meaning it stands at place {side.rank or 0:,}{_among(side)}"
     if side.rank is not None and side.rank <= side.candidates:
         return f"{place}, but the quick search for neighbours passed it over."

@@ -185,7 +185,7 @@ def _ranking(found: Absence) -> list[Stage]:
 
 def _by_meaning(side: SideStanding) -> str:
     if side.unfit is not None:
-        return "cannot be compared: it was embedded with another model"
+        return "cannot be compared: its meaning was learned by another model"
     return f"{_place(side)}, similarity {score(side.score or 0)}{_only(side)}"
 
 
