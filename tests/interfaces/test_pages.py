@@ -57,6 +57,8 @@ async def test_static_files_are_kept_by_browsers_under_an_address_that_follows_t
         answer = await client.get(address)
         assert answer.status_code == 200
         assert "immutable" in answer.headers["cache-control"]
+        of_another_version = f"{address.partition('?')[0]}?v=0123456789"
+        assert (await client.get(of_another_version)).headers["cache-control"] == "no-cache"
     plain = await client.get("/static/live.js")
     assert plain.headers["cache-control"] == "no-cache"
     assert (await client.get("/static/nothing.js")).json()["error"]["code"] == "NOT_FOUND"

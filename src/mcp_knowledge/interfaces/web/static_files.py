@@ -31,20 +31,27 @@ class StaticFile:
     media_type: str
     digest: str
 
+    @property
+    def version(self) -> str:
+        """What the address of this very content carries."""
+        return self.digest[:10]
+
 
 def static_url(name: str) -> str:
     """The address of a static file. It changes with the file's content, so a browser may keep what it has for ever."""
-    return f"/static/{name}?v={_file(name).digest[:10]}"
+    return f"/static/{name}?v={_file(name).version}"
 
 
 @router.get("/static/{name}")
 @router.head("/static/{name}")
 async def send_file(request: Request, name: str) -> Response:
-    """A file that a versioned address keeps for a year, and that any other address asks about again."""
+    """A file that the address of just this version keeps for a year, and that any other address asks about again: a
+    page of another version, while processes are replaced one by one, must not have browsers keep this one for it.
+    """
     file = _file(name)
     tag = f'"{file.digest}"'
     headers = {
-        "Cache-Control": _A_YEAR if "v" in request.query_params else "no-cache",
+        "Cache-Control": _A_YEAR if request.query_params.get("v") == file.version else "no-cache",
         "ETag": tag,
         "Vary": "Accept-Encoding",
     }
