@@ -113,6 +113,7 @@ def test_settings_side_by_side_show_where_a_passage_went(visit: Visits) -> None:
     person = visit("/playground?q=annual+leave")
     page = person.page
     page.get_by_role("button", name="Compare").click()
+    page.wait_for_url(re.compile("b.mode=vector"))  # and for its scripts, which follow what is chosen
     page.get_by_label("Search by, column B").select_option("Words")
     expect(page).to_have_url(re.compile(r"\?q=annual\+leave&a.mode=hybrid&b.mode=lexical$"))
     first = page.locator(".side-a .placed").first
