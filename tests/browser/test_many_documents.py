@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from front_door import Server
@@ -33,7 +34,8 @@ MORE = (
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     data_dir = tmp_path_factory.mktemp("many") / "data"
-    asyncio.run(fill(data_dir, DOCUMENTS))
+    with ThreadPoolExecutor(1) as elsewhere:  # a browser may have an event loop running in this thread
+        elsewhere.submit(asyncio.run, fill(data_dir, DOCUMENTS)).result()
     running = Server(data_dir).start()
     yield running
     running.stop()
