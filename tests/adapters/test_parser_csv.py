@@ -203,3 +203,9 @@ def test_no_text_raises_anything_but_a_coded_error(text: str) -> None:
         return
     for block in blocks:
         source_text(text.removeprefix("\ufeff"), block)
+
+
+def test_reading_a_file_leaves_other_readers_of_the_process_their_room() -> None:
+    before = csv.field_size_limit()
+    table_of("a,b\n1,2\n")
+    assert csv.field_size_limit() >= before

@@ -20,7 +20,7 @@ from crash_kit import (
 from front_door import Server, wait_until
 
 pytestmark = pytest.mark.slow
-ROUNDS = 9
+ROUNDS = 7
 PARAGRAPHS = 6
 LAST_FINISH_S = 240.0
 WORDS = ["harbour", "ledger", "engine", "permit", "window", "garden", "invoice", "committee", "bridge", "river"]

@@ -13,9 +13,9 @@ from crash_kit import assert_the_file_is_whole, finished, keys_in, keys_on_disk,
 from front_door import Server, wait_until
 
 pytestmark = pytest.mark.slow
-ROUNDS = 6
+ROUNDS = 4
 MIN_ANSWERS = 4  # of the searcher, before a kill
-MIN_CHANGES = 4  # of a document from one version to the next that it must have seen, else there are more rounds
+MIN_CHANGES = 3  # of a document from one version to the next that it must have seen, else there are more rounds
 DOCUMENTS = 4
 PARAGRAPHS = 6
 LAST_FINISH_S = 240.0
