@@ -74,7 +74,7 @@ def read_records(text: str, default: str, budget: TextBudget) -> Iterator[Record
     Raises:
         KnowledgeError: DOCUMENT_RESOURCE_LIMIT beyond the budget.
     """
-    # A whole file may be one cell; two more for the probe for open quotes. Never lowered: others in the process read CSV.
+    # A whole file may be one cell; two more for the probe for open quotes. Never lowered: others read CSV here too.
     csv.field_size_limit(max(csv.field_size_limit(), len(text) + 2))
     stated = _SEPARATOR_LINE.match(text)
     start = stated.end() if stated else 0
