@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from docx_files import make_docx
+from front_door import until
 from pdf_files import make_pdf, text_page
 
 from mcp_knowledge.adapters.parsers.sandbox import DEFAULT_REGISTRY, SandboxedParser
@@ -304,12 +305,6 @@ async def test_closing_ends_every_process(make_parser: MakeParser, write: Callab
     await parser.close()
     assert not any(map(is_running, pids))
     assert parser.worker_pids == frozenset()
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
-        while not condition():  # noqa: ASYNC110 - another process makes it true
-            await asyncio.sleep(0.005)
 
 
 def is_running(pid: int) -> bool:

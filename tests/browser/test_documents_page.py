@@ -1,6 +1,7 @@
 """The list of documents in a real browser: samples, undo, many at once, filters, dropping, pasting, retrying."""
 
 import re
+from typing import Literal
 
 import pytest
 from front_door import wait_until
@@ -50,9 +51,9 @@ def add_notes(server: RunningService, count: int) -> list[str]:
     return found
 
 
-def tick(page: Page, title: str, *modifiers: str) -> None:
+def tick(page: Page, title: str, *modifiers: Literal["Shift"]) -> None:
     box = page.get_by_role("checkbox", name=f"Select {title}", exact=True)
-    box.click(modifiers=list(modifiers))  # type: ignore[arg-type]  # names of keys
+    box.click(modifiers=list(modifiers))
 
 
 def shown(page: Page) -> list[str]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from contract_kit import Backend, add
+from front_door import until
 
 from mcp_knowledge.adapters.rows.job_rows import prune_jobs
 from mcp_knowledge.adapters.rows.store import SqlStore
@@ -229,9 +230,7 @@ async def test_the_log_is_cut_when_the_database_has_been_idle(tmp_path: Path, mo
     database = await opened(tmp_path / "app.db")
     await database.write(raise_counter)
 
-    async with asyncio.timeout(30):
-        while (tmp_path / "app.db-wal").stat().st_size > 0:  # noqa: ASYNC110 - a file tells nobody when it changes
-            await asyncio.sleep(0.01)
+    await until(lambda: (tmp_path / "app.db-wal").stat().st_size == 0, 30)
 
     assert await database.size_bytes() == (tmp_path / "app.db").stat().st_size
     await database.close()
