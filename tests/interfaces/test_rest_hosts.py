@@ -19,7 +19,19 @@ async def listed_client(tmp_path: Path) -> AsyncIterator[httpx2.AsyncClient]:
 
 @pytest.mark.parametrize(
     "host",
-    ["localhost", "localhost:3000", "LOCALHOST:1", "127.0.0.1:3000", "127.9.9.9", "[::1]", "[::1]:80"],
+    [
+        "localhost",
+        "localhost:3000",
+        "LOCALHOST:1",
+        "LocalHost.:1",
+        "localhost:",
+        "127.0.0.1:3000",
+        "127.9.9.9",
+        "127.0.0.1.",
+        "[::1]",
+        "[::1]:80",
+        "[0:0::1]:80",
+    ],
 )
 async def test_loopback_names_are_answered_on_any_port(client: httpx2.AsyncClient, host: str) -> None:
     assert (await client.get("/health", headers={"Host": host})).status_code == 200
@@ -36,14 +48,38 @@ async def test_loopback_names_are_answered_on_any_port(client: httpx2.AsyncClien
         "0.0.0.0",
         "",
         "localhost@evil.example",
+        "localhost:80@evil.example",
+        "user@localhost",
+        "user:password@localhost:3000",
+        "localhost:evil",
+        "localhost:80:80",
+        "localhost..",
+        "localhost/",
+        "localhost/../evil.example",
+        "localhost#evil.example",
+        "localhost,localhost",
+        "localhost evil.example",
         "[::2]",
+        "[::1",
+        "::1",
+        "[::1].evil.example",
+        "[::1]evil.example:80",
+        "[::1%25lo]",
+        "[localhost]",
         "2130706433",
+        "0x7f.1",
         "127.1",
     ],
 )
 async def test_other_names_are_turned_away_everywhere(client: httpx2.AsyncClient, host: str) -> None:
     for path in ("/health", f"{API}/documents", "/", "/docs", "/nope", "/mcp"):
         assert_error(await client.get(path, headers={"Host": host}), 421, "HOST_NOT_ALLOWED")
+
+
+def test_a_listed_address_is_one_in_every_spelling() -> None:
+    rules = HostRules(load_settings(allowed_hosts="[FD00:0::1],192.0.2.7,[fd00::2]:8443"))
+    assert all(map(rules.allows_host, ("[fd00::1]", "[fd00:0:0::1]:3000", "192.0.2.7:1", "[fd00::2]:8443")))
+    assert not any(map(rules.allows_host, ("[fd00::2]", "[fd00::2]:1", "[fd00::3]", "192.0.2.8")))
 
 
 async def test_a_second_host_header_does_not_help(client: httpx2.AsyncClient) -> None:

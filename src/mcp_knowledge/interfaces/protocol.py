@@ -5,6 +5,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from mcp_knowledge.domain.documents import new_id
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.rest.errors import error_body
+from mcp_knowledge.interfaces.rest.hosts import with_host_of_target
 
 MAX_HEAD_BYTES = 64 * 1024  # twice what common servers take; the parser itself would take without end
 _NOT_HTTP = "This is no valid HTTP request. Is every part of the address percent-encoded?"
@@ -35,6 +36,7 @@ class JsonErrorProtocol(HttpToolsProtocol):
         if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > MAX_HEAD_BYTES:
             self._complaint = _TOO_LARGE
             raise ValueError(_TOO_LARGE)  # to the parser, which gives up
+        self.headers[:] = with_host_of_target(self.url, self.headers)
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:

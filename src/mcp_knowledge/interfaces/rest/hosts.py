@@ -1,12 +1,15 @@
 """Which host names and origins may talk to the server."""
 
 import ipaddress
+import re
 from collections.abc import Mapping
 
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.settings import Settings
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+_AUTHORITY = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+?)\.?)(:[0-9]*)?")  # RFC 3986 section 3.2, no user name
+_ABSOLUTE_TARGET = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
 
 
 class HostRules:
@@ -18,13 +21,16 @@ class HostRules:
 
     def __init__(self, settings: Settings) -> None:
         self._listed = {name.lower().rstrip(".") for name in settings.allowed_hosts}
-        self._names = self._listed | {"localhost", settings.host.lower()}
+        self._names = {_plain(name) for name in (*self._listed, settings.host.lower())} | {"localhost"}
         address = _address(settings.host)
         self._any_address = address is not None and address.is_unspecified
 
     def allows_host(self, authority: str) -> bool:
         """Whether a `Host` header (name or address, with or without port) is one of ours."""
-        name = _host_name(authority)
+        parts = _AUTHORITY.fullmatch(authority.lower())
+        if parts is None:
+            return False
+        name = _plain(parts[1] or parts[2])
         if name in self._names or authority.lower() in self._listed:
             return True
         address = _address(name)
@@ -67,16 +73,22 @@ class HostRules:
             )
 
 
+def with_host_of_target(target: bytes, headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """Headers with the host that counts: the target's where it is a whole address (RFC 9112 section 3.2.2)."""
+    absolute = _ABSOLUTE_TARGET.match(target)
+    if absolute is None:
+        return headers
+    return [*((name, value) for name, value in headers if name != b"host"), (b"host", absolute[1])]
+
+
 def _origin_and_site(headers: Mapping[bytes, bytes]) -> tuple[str, bytes]:
     return headers.get(b"origin", b"").decode("latin-1").strip(), headers.get(b"sec-fetch-site", b"").strip()
 
 
-def _host_name(authority: str) -> str:
-    """The name or address of `name:port`, `address:port` or `[address]:port`, in lower case."""
-    text = authority.lower()
-    if text.startswith("["):
-        return text[1:].partition("]")[0]
-    return text.rpartition(":")[0].rstrip(".") if ":" in text else text.rstrip(".")
+def _plain(name: str) -> str:
+    """A host name as it is; an address in its canonical form, without brackets. One with a port stays what it is."""
+    address = _address(name.removeprefix("[").removesuffix("]"))
+    return name if address is None else str(address)
 
 
 def _authority(headers: Mapping[bytes, bytes]) -> str:
