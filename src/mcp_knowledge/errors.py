@@ -113,14 +113,16 @@ class KnowledgeError(Exception):
     Args:
         code: a key of `ERROR_CODES`.
         message: a sentence for the client that says what to do; the code's own sentence when omitted.
+        retry_after_s: seconds after which the same request may succeed, where that is known.
     """
 
-    def __init__(self, code: str, message: str | None = None) -> None:
+    def __init__(self, code: str, message: str | None = None, *, retry_after_s: int | None = None) -> None:
         known = ERROR_CODES[code]
         self.code = code
         self.status = known.status
         self.message = message or known.message
         self.retried = known.retried
+        self.retry_after_s = retry_after_s
         super().__init__(f"{code}: {self.message}")
 
 

@@ -93,6 +93,14 @@ async def test_a_link_on_another_site_gets_a_second_chance_to_bring_the_session(
     assert "http-equiv" not in again.text
 
 
+async def test_who_tried_too_often_is_told_when_to_come_back(protected: House) -> None:
+    for _ in range(10):
+        assert (await submit(protected.client, "wrong")).status_code == 401
+    page = await submit(protected.client)
+    assert page.status_code == 429 and "Try again in 5 minutes" in page.text
+    assert 240 < int(page.headers["retry-after"]) <= 300
+
+
 async def test_signing_out_ends_in_the_login_page(protected: House) -> None:
     await submit(protected.client)
     assert (await protected.client.get("/", headers=PAGE)).status_code == 200

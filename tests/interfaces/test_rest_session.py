@@ -1,3 +1,4 @@
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -70,6 +71,12 @@ async def test_the_cookie_is_for_https_alone_in_the_server_profile(settings: Set
     async with house(with_passphrase(settings).model_copy(update={"app_profile": "server"})) as served:
         assert "Secure" in (await attempt(served.client, PASSPHRASE)).headers["set-cookie"].split("; ")
         assert "Secure" in (await served.client.delete(SESSION)).headers["set-cookie"].split("; ")
+        session = await served.sign_in()
+        made = await served.client.post(f"{API}/evaluations", json={"name": "A set"}, headers=session)
+        for path, form in (("/theme", {"theme": "dark"}), ("/evaluate/use", {"set": made.json()["id"]})):
+            answer = await served.client.post(path, data=form, headers=session)
+            assert answer.status_code == 303, answer.text
+            assert {"Secure", "HttpOnly", "SameSite=lax"} <= set(answer.headers["set-cookie"].split("; "))
 
 
 @pytest.mark.parametrize("passphrase", ["", PASSPHRASE.lower(), PASSPHRASE + " ", PASSPHRASE[:-1], "x" * 1000])
@@ -103,7 +110,10 @@ async def test_ten_failed_tries_close_the_door_for_this_address_until_the_first_
     for _ in range(10):
         assert_error(await attempt(client), 401, "UNAUTHORIZED")
     for passphrase in ("wrong", PASSPHRASE, PASSPHRASE):
-        assert_error(await attempt(client, passphrase), 429, "TOO_MANY_ATTEMPTS", "5 minutes")
+        refused = await attempt(client, passphrase)
+        assert_error(refused, 429, "TOO_MANY_ATTEMPTS", "5 minutes")
+        assert 240 < int(refused.headers["retry-after"]) <= 300
+        assert "set-cookie" not in refused.headers
     async with from_address(protected, "192.0.2.4") as other:
         assert (await attempt(other, PASSPHRASE)).status_code == 200, "another address is let in"
 
@@ -130,6 +140,28 @@ async def test_neighbours_in_one_ipv6_network_share_their_tries(protected: House
         assert_error(await attempt(client, PASSPHRASE), 429, "TOO_MANY_ATTEMPTS")
     async with from_address(protected, "2001:db8:0:1::77") as client:
         assert (await attempt(client, PASSPHRASE)).status_code == 200
+
+
+async def test_fifty_tries_at_once_are_no_more_than_ten(protected: House) -> None:
+    answers = await asyncio.gather(*(attempt(protected.client) for _ in range(50)))
+    assert sorted(answer.status_code for answer in answers) == [401] * 10 + [429] * 40
+    assert_error(await attempt(protected.client, PASSPHRASE), 429, "TOO_MANY_ATTEMPTS")
+
+
+async def test_what_is_no_try_is_not_counted(protected: House) -> None:
+    bodies: tuple[object, ...] = ({}, {"passphrase": 7}, {"passphrase": "x" * 1001}, [])
+    for body in bodies:
+        for _ in range(4):
+            assert (await protected.client.post(SESSION, json=body)).status_code == 400
+        assert (await protected.client.post(SESSION, json=body, headers=FROM_ELSEWHERE)).status_code == 403
+    assert (await attempt(protected.client, PASSPHRASE)).status_code == 200
+
+
+async def test_the_lock_lets_those_in_who_are_in(protected: House) -> None:
+    session, key = await protected.sign_in(), await protected.make_key("read")
+    await asyncio.gather(*(attempt(protected.client) for _ in range(11)))
+    for headers in (session, key):
+        assert (await protected.client.get(f"{API}/documents", headers=headers)).status_code == 200
 
 
 async def test_signing_in_often_is_no_fault(protected: House) -> None:

@@ -64,6 +64,7 @@ class Access:
             raise KnowledgeError(
                 "TOO_MANY_ATTEMPTS",
                 f"Too many attempts. Try again in {minutes} minute{'s' if minutes > 1 else ''}.",
+                retry_after_s=-(-attempt.wait_ms // 1000),
             )
         if not self._passphrase.matches(given):
             raise KnowledgeError("UNAUTHORIZED", "This is not the passphrase.")

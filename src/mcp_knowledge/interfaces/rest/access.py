@@ -124,14 +124,15 @@ def peer_address(scope: Scope) -> str:
 def keep_session(response: Response, session: str, settings: Settings) -> None:
     """Give the browser its session."""
     response.set_cookie(
-        SESSION_COOKIE, session, SESSION_MS // 1000, secure=_is_secure(settings), httponly=True, samesite="strict"
+        SESSION_COOKIE, session, SESSION_MS // 1000, secure=https_alone(settings), httponly=True, samesite="strict"
     )
 
 
 def end_session(response: Response, settings: Settings) -> None:
     """Take the session from the browser."""
-    response.delete_cookie(SESSION_COOKIE, secure=_is_secure(settings), httponly=True, samesite="strict")
+    response.delete_cookie(SESSION_COOKIE, secure=https_alone(settings), httponly=True, samesite="strict")
 
 
-def _is_secure(settings: Settings) -> bool:
+def https_alone(settings: Settings) -> bool:
+    """Whether browsers may send our cookies over https alone."""
     return settings.app_profile == "server"

@@ -24,7 +24,8 @@ def _envelope(error: KnowledgeError, request_id: str) -> dict[str, dict[str, str
 def error_response(error: KnowledgeError, request_id: str, headers: dict[str, str] | None = None) -> Response:
     """The answer that tells a client of a failure."""
     challenge = {"WWW-Authenticate": "Bearer"} if error.code == "UNAUTHORIZED" else {}  # RFC 9110 section 11.6.1
-    return json_response(_envelope(error, request_id), error.status, {**challenge, **(headers or {})})
+    wait = {} if error.retry_after_s is None else {"Retry-After": str(error.retry_after_s)}
+    return json_response(_envelope(error, request_id), error.status, {**challenge, **wait, **(headers or {})})
 
 
 def error_body(error: KnowledgeError, request_id: str) -> bytes:

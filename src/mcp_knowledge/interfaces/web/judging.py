@@ -8,6 +8,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from mcp_knowledge.domain.evaluations import Case, EvaluationSet, Verdict
 from mcp_knowledge.errors import KnowledgeError
+from mcp_knowledge.interfaces.rest.access import https_alone
 from mcp_knowledge.interfaces.web.context import services_of
 from mcp_knowledge.interfaces.web.fields import Fields, form_fields, go, own_address
 from mcp_knowledge.interfaces.web.templating import render
@@ -74,8 +75,10 @@ async def _set_in_use(services: Services, chosen: str, sets: list[EvaluationSet]
         return newest
 
 
-def _remember(response: RedirectResponse, set_id: str) -> RedirectResponse:
-    response.set_cookie(_COOKIE, set_id, _COOKIE_SECONDS, httponly=True, samesite="lax")
+def _remember(request: Request, address: str, set_id: str) -> RedirectResponse:
+    response = go(own_address(address))
+    secure = https_alone(services_of(request).settings)
+    response.set_cookie(_COOKIE, set_id, _COOKIE_SECONDS, secure=secure, httponly=True, samesite="lax")
     return response
 
 
@@ -91,7 +94,7 @@ async def use_set(request: Request) -> RedirectResponse:
     """Remember which set judgements go into, then show the page again."""
     fields = await form_fields(request, _MAX_FORM_BYTES)
     chosen = await services_of(request).evaluations.get_set(fields.get("set"))
-    return _remember(go(own_address(fields.get("back"))), chosen.id)
+    return _remember(request, fields.get("back"), chosen.id)
 
 
 @router.post("/evaluate/judge")
@@ -101,7 +104,7 @@ async def judge(request: Request) -> RedirectResponse:
     services = services_of(request)
     set_id = fields.get("set") or await _first_set(services)
     await _note(services, set_id, fields)
-    return _remember(go(own_address(fields.get("back"))), set_id)
+    return _remember(request, fields.get("back"), set_id)
 
 
 async def _note(services: Services, set_id: str, fields: Fields) -> None:

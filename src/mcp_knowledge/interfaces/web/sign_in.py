@@ -62,6 +62,9 @@ async def sign_out(request: Request) -> Response:
 
 def _page(request: Request, address: str, error: KnowledgeError | None = None, ask_again: bool = False) -> HTMLResponse:
     status = 200 if error is None else error.status
-    return render(
+    page = render(
         request, "login.html", status, next_address=address, error=error and error.message, ask_again=ask_again
     )
+    if error is not None and error.retry_after_s is not None:
+        page.headers["Retry-After"] = str(error.retry_after_s)
+    return page

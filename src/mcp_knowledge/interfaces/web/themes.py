@@ -5,6 +5,8 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from mcp_knowledge.interfaces.rest.access import https_alone
+from mcp_knowledge.interfaces.web.context import services_of
 from mcp_knowledge.interfaces.web.fields import came_from, form_fields, go
 
 THEME = "/theme"
@@ -30,5 +32,6 @@ async def choose_theme(request: Request) -> Response:
     response = go(came_from(request))
     theme = fields.get("theme")
     if theme in THEMES:
-        response.set_cookie(_COOKIE, theme, _COOKIE_SECONDS, httponly=True, samesite="lax")
+        secure = https_alone(services_of(request).settings)
+        response.set_cookie(_COOKIE, theme, _COOKIE_SECONDS, secure=secure, httponly=True, samesite="lax")
     return response
