@@ -88,6 +88,15 @@ async def test_a_second_host_header_does_not_help(client: httpx2.AsyncClient) ->
         assert_error(answer, 421, "HOST_NOT_ALLOWED")
 
 
+async def test_an_operator_behind_a_proxy_is_told_which_host_came_and_what_to_set(client: httpx2.AsyncClient) -> None:
+    strange = await client.get("/health", headers={"Host": "docs.example.org:8443"})
+    assert "'docs.example.org:8443'" in strange.json()["error"]["message"]
+    unreadable = await client.get("/health", headers={"Host": "<b>evil"})
+    assert "evil" not in unreadable.text
+    headers = {"Host": "127.0.0.1:3000", "Origin": "https://docs.example.org"}
+    assert "ALLOWED_HOSTS" in (await client.post("/login", headers=headers)).json()["error"]["message"]
+
+
 async def test_listed_names_are_answered(listed_client: httpx2.AsyncClient) -> None:
     for host in ("docs.example.org", "DOCS.example.org:9", "docs.example.org.", "proxy.example.org:8443", "localhost"):
         assert (await listed_client.get("/health", headers={"Host": host})).status_code == 200, host

@@ -9,6 +9,7 @@ from mcp_knowledge.settings import Settings
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 _AUTHORITY = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+?)\.?)(:[0-9]*)?")  # RFC 3986 section 3.2, no user name
+_MAX_SHOWN_CHARS = 253 + len(":65535")  # the longest name in the DNS (RFC 1035 section 2.3.4), and a port
 _ABSOLUTE_TARGET = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
 
 
@@ -46,9 +47,12 @@ class HostRules:
         return origin_authority == authority.lower() or origin_authority in self._listed
 
     def check_host(self, headers: Mapping[bytes, bytes]) -> None:
-        """Raises HOST_NOT_ALLOWED."""
-        if not self.allows_host(_authority(headers)):
-            raise KnowledgeError("HOST_NOT_ALLOWED")
+        """Raises HOST_NOT_ALLOWED, naming the host as it came: a proxy may send another than the visitor sees."""
+        authority = _authority(headers)
+        if not self.allows_host(authority):
+            is_readable = len(authority) <= _MAX_SHOWN_CHARS and _AUTHORITY.fullmatch(authority.lower())
+            named = f"The host '{authority}' is not allowed. Add it to ALLOWED_HOSTS." if is_readable else None
+            raise KnowledgeError("HOST_NOT_ALLOWED", named)
 
     def check_origin(self, method: str, headers: Mapping[bytes, bytes]) -> None:
         """Raises FORBIDDEN when a page of another site would change something. Without `Origin` and `Sec-Fetch-Site`
@@ -63,7 +67,11 @@ class HostRules:
             from_here = not origin or self.allows_origin(origin, _authority(headers))
             allowed = from_here and site in (b"", b"same-origin", b"none")
         if not allowed:
-            raise KnowledgeError("FORBIDDEN", "Requests from other web sites are not allowed.")
+            raise KnowledgeError(
+                "FORBIDDEN",
+                "Requests from other web sites are not allowed. If this one is yours, behind a proxy, add its host to "
+                "ALLOWED_HOSTS.",
+            )
 
     def check_from_page(self, method: str, headers: Mapping[bytes, bytes]) -> None:
         """Raises FORBIDDEN when something would change and `check_origin` had nothing to go by."""
