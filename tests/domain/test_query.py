@@ -175,5 +175,14 @@ def test_a_text_that_holds_the_query_matches_it(text: str, before: str, after: s
     assert all(one[1] < two[0] for one, two in pairwise(spans))
 
 
+_FEW_WORDS = st.lists(st.sampled_from(["a", "b", "ab", "a-b", "a b", "0042", "a*", "b_a"]), max_size=4).map(" ".join)
+
+
+@given(_FEW_WORDS, st.text(st.sampled_from("aAb0-_. \n"), max_size=40))
+def test_a_text_of_plain_letters_is_marked_as_one_with_an_accent_somewhere_is(query: str, text: str) -> None:
+    for mode in ("exact", "fallback"):
+        assert marked(query, text, mode) == marked(query, f"{text} é", mode)
+
+
 def test_an_unreadable_query_matches_nothing() -> None:
     assert find_matches(LexicalQuery((), (), 1, (), ()), "some text") == ((), [])

@@ -16,6 +16,7 @@ from mcp_knowledge.services.hits import Content, VanishedError, make_hits, read_
 from mcp_knowledge.services.metrics import observe_search
 from mcp_knowledge.services.pools import Pools, Sides, Stopwatch
 from mcp_knowledge.services.query_words import query_words
+from mcp_knowledge.services.turns import Turns
 from mcp_knowledge.settings import Settings
 
 _log = logging.getLogger(__name__)
@@ -23,6 +24,9 @@ PARTIAL = (
     "Some documents were embedded with another model: they are found by their words alone until "
     "'mcp-knowledge reindex --all' has embedded them again."
 )
+# Searches at work at the same time: enough to keep processors and a database server busy. With 64 under way each would
+# be slowed down by all the others, and the same questions would be worked out many times over.
+_AT_ONCE = 8
 _TRIES = 4  # of one search, while documents change under it
 
 
@@ -49,6 +53,7 @@ class Search:
         self._store = store
         self._sides = Sides(store, lexical, vectors, embedder)
         self._settings = settings
+        self._turns: Turns[SearchResult] = Turns(_AT_ONCE)
         self._at_work = 0
         self._quiet = asyncio.Event()
         self._quiet.set()
@@ -71,10 +76,14 @@ class Search:
         return await query_words(self._sides.lexical, parse_query(query))
 
     async def search(self, request: SearchRequest) -> SearchResult:
-        """Answer a request. Raises EMBEDDING_MISMATCH, as `answer` does."""
-        result = (await self.answer(request)).result
+        """Answer a request, when its turn has come. Raises EMBEDDING_MISMATCH, as `answer` does."""
+        # By its text: filters on true and on 1 are equal to Python, and differ.
+        result = await self._turns.take(repr(request), lambda: self._result(request))
         observe_search(request.mode, result.timings)
         return result
+
+    async def _result(self, request: SearchRequest) -> SearchResult:
+        return (await self.answer(request)).result
 
     async def answer(self, request: SearchRequest) -> Answer:
         """Answer a request, and keep what the answer came from.
