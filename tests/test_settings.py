@@ -2,6 +2,7 @@
 
 import base64
 import json
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -94,16 +95,90 @@ def test_every_form_of_an_address_of_postgresql_is_taken(rest: str) -> None:
     assert load_settings(**POSTGRES | {"database_url": f"postgresql://{rest}"}).database_url.endswith(rest)
 
 
+_BEYOND_LOOPBACK = (
+    *(
+        "0.0.0.0",
+        "0",
+        "0.0",
+        "00.0.0.0",
+        "0x0",
+        "::",
+        "0:0::0",
+        "::0",
+        "::ffff:0.0.0.0",
+        "::%lo",
+        "192.0.2.1",
+        "fe80::1%eth0",
+    ),
+    *("docs.example.org", "LOCALHOST.", "localhost.", "localhost.example.org", "ip6-localhost", "host.docker.internal"),
+    *("127.1", "127.0.1", "0127.0.0.1", "0x7f000001", "2130706433", "127.0.0.1.", "128.0.0.1", "::127.0.0.1", "::2"),
+)
+
+
 def test_who_listens_to_the_network_needs_a_passphrase_or_says_that_it_does_not() -> None:
-    for host in ("0.0.0.0", "::", "192.0.2.1", "docs.example.org"):
+    for host in _BEYOND_LOOPBACK:
         (fault,) = faults_of(host=host)
         assert "DASHBOARD_PASSPHRASE" in fault and "ALLOW_INSECURE_BIND" in fault
         assert faults_of(host=host, dashboard_passphrase="") == [fault], "empty is unset"
         assert load_settings(host=host, dashboard_passphrase="tea").host == host
         assert load_settings(host=host, allow_insecure_bind=True).host == host
-    for host in ("127.0.0.1", "127.8.9.1", "::1", "localhost"):
+    for host in ("127.0.0.1", "127.8.9.1", "::1", "::ffff:127.0.0.1", "localhost"):
         assert load_settings(host=host).binds_loopback
     assert faults_of(dashboard_passphrase="   ") == ["DASHBOARD_PASSPHRASE must not be blank"]
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "",
+        " ",
+        "127.0.0.1:3000",
+        "[::1]",
+        "http://localhost",
+        "127.0.0.1 0.0.0.0",
+        "a" * 254,
+        "h\u00f6st",
+        "*",
+        "/tmp/s",
+    ],
+)
+def test_what_is_no_address_to_listen_on_stops_the_start_with_and_without_a_passphrase(host: str) -> None:
+    for values in ({}, {"dashboard_passphrase": PASSPHRASE}, {"allow_insecure_bind": True}):
+        (fault,) = faults_of(host=host, **values)
+        assert fault.startswith("HOST must be an address or a host name alone")
+
+
+def test_every_unsafe_combination_has_a_line_for_each_fault() -> None:
+    """Where each of these is at fault: HOST without a passphrase, the passphrase, the secret."""
+    open_hosts, closed_hosts = {"host": "0.0.0.0"}, {"host": "127.0.0.1"}
+    for profile, host, lifted, passphrase, secret in product(
+        ("local", "server"),
+        (open_hosts, closed_hosts),
+        (True, False),
+        (None, "hush-hush", PASSPHRASE),
+        (None, "hush-hush", SECRET[:-4], f"{SECRET}{SECRET}", f"!{SECRET}", SECRET),
+    ):
+        is_server = profile == "server"
+        expected = {
+            "DASHBOARD_PASSPHRASE": is_server and passphrase != PASSPHRASE,
+            "DOCUMENT_CURSOR_SECRET": secret != SECRET and (is_server or secret is not None),
+            "HOST": host is open_hosts and passphrase is None and not lifted,
+        }
+        values: dict[str, Any] = {
+            **(SERVER if is_server else {}),
+            **host,
+            "app_profile": profile,
+            "allow_insecure_bind": lifted,
+            "dashboard_passphrase": passphrase,
+            "document_cursor_secret": secret,
+        }
+        if not any(expected.values()):
+            assert load_settings(**values).app_profile == profile
+            continue
+        faults = faults_of(**values)
+        assert [fault.split()[0] for fault in faults] == [name for name, wrong in expected.items() if wrong], values
+        text = "\n".join(faults)
+        assert "hush" not in text and SECRET[:-4] not in text and len(text.splitlines()) == len(faults)
 
 
 @pytest.mark.parametrize("passphrase", ["x" * 1001, "from a file\n", "two\nlines", "a\tb"])

@@ -2,7 +2,6 @@
 come from it.
 """
 
-import ipaddress
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ from pydantic import Field, SecretStr, ValidationError, field_serializer, field_
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from mcp_knowledge.domain.access import MAX_PASSPHRASE_CHARS
+from mcp_knowledge.domain.addresses import is_address, is_loopback
 from mcp_knowledge.domain.cursors import secret_from
 
 MODEL_DIR = Path(__file__).parent / "models" / "all-MiniLM-L6-v2"
@@ -22,6 +22,7 @@ SERVER_PASSPHRASE_CHARS = 12
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]")
 _ENDPOINT = re.compile(r"https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(:[0-9]{1,5})?/?")
 _REGION = re.compile(r"[A-Za-z0-9-]+")
+_HOST_TO_BIND = re.compile(r"[A-Za-z0-9._-]{1,253}")  # an IPv6 address is another matter
 _HOST_NAME = re.compile(r"[A-Za-z0-9._:-]+|\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?")  # or an address; with a port or without
 _CREDENTIAL = re.compile(r"[!-~]+")
 # User and password, then hosts. An unescaped sign in a password would make a part of it a host or a name.
@@ -276,7 +277,9 @@ class Settings(BaseSettings):
                 secret_from(secret.get_secret_value())
             except ValueError as error:
                 yield str(error)
-        if not (self.binds_loopback or passphrase or self.allow_insecure_bind):
+        if not (_HOST_TO_BIND.fullmatch(self.host) or is_address(self.host)):
+            yield "HOST must be an address or a host name alone: no http://, no port, no brackets"
+        elif not (self.binds_loopback or passphrase or self.allow_insecure_bind):
             yield (
                 f"HOST {self.host} is open to the network and nobody has to sign in: set DASHBOARD_PASSPHRASE, "
                 "use a loopback address, or set ALLOW_INSECURE_BIND=true where something else protects the port"
@@ -292,12 +295,7 @@ class Settings(BaseSettings):
     @property
     def binds_loopback(self) -> bool:
         """Whether only this machine can reach the service."""
-        if self.host == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        return self.host == "localhost" or is_loopback(self.host)
 
     @property
     def database_path(self) -> Path:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_knowledge.domain.addresses import is_public, public
+from mcp_knowledge.domain.addresses import is_loopback, is_public, public
 
 PUBLIC = """
 8.8.8.8 1.1.1.1 9.255.255.255 11.0.0.0 100.63.255.255 100.128.0.0 126.255.255.255 128.0.0.0 169.253.255.255 169.255.0.0
@@ -43,6 +43,22 @@ def test_an_address_of_any_other_network_does_not(text: str) -> None:
 @pytest.mark.parametrize("text", ["", "localhost", "1.2.3", "01.2.3.4", "1.2.3.4/32", "8.8.8.8 ", "[::1]", "١٢٧.٠.٠.١"])
 def test_what_is_no_address_does_not_pass(text: str) -> None:
     assert not is_public(text)
+
+
+def test_loopback_is_told_in_either_family() -> None:
+    assert all(map(is_loopback, ("127.0.0.1", "127.8.9.1", "::1", "::ffff:127.0.0.1", "::ffff:7f00:1")))
+    others = (
+        "0.0.0.0",
+        "::",
+        "::ffff:0.0.0.0",
+        "::ffff:10.0.0.1",
+        "::127.0.0.1",
+        "127.1",
+        "0x7f000001",
+        "localhost",
+        "",
+    )
+    assert not any(map(is_loopback, others))
 
 
 @given(st.integers(0, 2**32 - 1))

@@ -53,6 +53,7 @@ async def test_loopback_names_are_answered_on_any_port(client: httpx2.AsyncClien
         "user:password@localhost:3000",
         "localhost:evil",
         "localhost:80:80",
+        "localhost:123456",
         "localhost..",
         "localhost/",
         "localhost/../evil.example",

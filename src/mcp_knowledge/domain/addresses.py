@@ -57,6 +57,25 @@ def is_public(text: str) -> bool:
         return False
 
 
+def is_address(text: str) -> bool:
+    """Whether this is the text of an IP address."""
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def is_loopback(text: str) -> bool:
+    """Whether an address is this machine's own, also as a socket for both families tells it (`::ffff:127.0.0.1`)."""
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return False
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return (mapped or address).is_loopback
+
+
 def public(address: IPv4Address | IPv6Address) -> bool:
     """Whether an address is on the public internet; one with a zone (`fe80::1%eth0`) never is."""
     if isinstance(address, IPv4Address):

@@ -33,7 +33,8 @@ def secret_from(setting: str) -> bytes:
         ValueError: the setting is not the base64 of exactly 32 bytes. The message never shows its value.
     """
     try:
-        secret = base64.b64decode(setting.strip().encode(), altchars=b"-_" if {"-", "_"} & set(setting) else None)
+        altchars = b"-_" if {"-", "_"} & set(setting) else None
+        secret = base64.b64decode(setting.strip().encode(), altchars=altchars, validate=True)
     except (ValueError, binascii.Error):
         secret = b""
     if len(secret) != SECRET_BYTES:

@@ -1,6 +1,5 @@
 """Who may make a request: decided from its head alone, before any of its body is read."""
 
-import ipaddress
 import re
 from collections.abc import Callable, Iterable, Mapping
 
@@ -8,6 +7,7 @@ from starlette.responses import Response
 from starlette.types import Scope
 
 from mcp_knowledge.domain.access import SESSION_MS, AccessScope
+from mcp_knowledge.domain.addresses import is_loopback
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.rest.hosts import SAFE_METHODS, HostRules
 from mcp_knowledge.services.access import Access
@@ -104,15 +104,8 @@ class Gate:
             if needed != "read":
                 self._rules.check_from_page(scope["method"], headers)
             scope["signed_in"] = True
-        elif scope["path"] == METRICS and not _from_loopback(scope):
+        elif scope["path"] == METRICS and not is_loopback(peer_address(scope)):
             raise KnowledgeError("UNAUTHORIZED", "Metrics are for this machine, and for API keys.")
-
-
-def _from_loopback(scope: Scope) -> bool:
-    try:
-        return ipaddress.ip_address(peer_address(scope)).is_loopback
-    except ValueError:
-        return False
 
 
 def peer_address(scope: Scope) -> str:

@@ -8,7 +8,7 @@ from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.settings import Settings
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
-_AUTHORITY = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+?)\.?)(:[0-9]*)?")  # RFC 3986 section 3.2, no user name
+_AUTHORITY = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+?)\.?)(:[0-9]{0,5})?")  # RFC 3986 section 3.2, no user name
 _MAX_SHOWN_CHARS = 253 + len(":65535")  # the longest name in the DNS (RFC 1035 section 2.3.4), and a port
 _ABSOLUTE_TARGET = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
 

@@ -1,10 +1,10 @@
 """The address at which a visitor sees this server, and whether that visitor sits at the same machine."""
 
-import ipaddress
 import re
 
 from fastapi import Request
 
+from mcp_knowledge.domain.addresses import is_loopback
 from mcp_knowledge.interfaces.rest.access import peer_address
 from mcp_knowledge.interfaces.web.context import services_of
 
@@ -37,11 +37,4 @@ def is_on_this_machine(request: Request) -> bool:
         return False
     host = own_origin(request).partition("://")[2]
     name = host.partition("]")[0].removeprefix("[") if host.startswith("[") else host.partition(":")[0]
-    return _is_loopback(peer_address(request.scope)) and (name.lower() == "localhost" or _is_loopback(name))
-
-
-def _is_loopback(address: str) -> bool:
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return False
+    return is_loopback(peer_address(request.scope)) and (name.lower() == "localhost" or is_loopback(name))
