@@ -85,3 +85,8 @@ def test_what_both_databases_share_knows_neither_and_none_knows_the_other(packag
     for path in modules:
         assert third_party_imports(path) & strangers == set(), path
         assert adapters_imported(path) & strangers == set(), path
+
+
+def test_traces_are_loaded_in_one_place_only() -> None:
+    modules = [path for path in SOURCE.rglob("*.py") if "opentelemetry" in third_party_imports(path)]
+    assert [path.relative_to(SOURCE).as_posix() for path in modules] == ["adapters/otel.py"]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fastapi import FastAPI
 from starlette.routing import Route
 
+from mcp_knowledge import __version__
 from mcp_knowledge.adapters.backend import Backend
 from mcp_knowledge.adapters.fetcher import WebFetcher
 from mcp_knowledge.adapters.opened import Adapters, open_adapters
@@ -19,6 +20,7 @@ from mcp_knowledge.adapters.rows.access import SqlAccessStore
 from mcp_knowledge.adapters.rows.changes import SqlDocumentChanges
 from mcp_knowledge.adapters.rows.details import SqlDetailsStore
 from mcp_knowledge.adapters.rows.metadata_keys import SqlMetadataStore
+from mcp_knowledge.adapters.traces import open_tracer
 from mcp_knowledge.adapters.watching import NotifiedFolder
 from mcp_knowledge.adapters.zip_files import ZipReader
 from mcp_knowledge.domain.access import Passphrase
@@ -41,6 +43,7 @@ from mcp_knowledge.services.errands import Errands
 from mcp_knowledge.services.evaluation_runs import EvaluationRuns
 from mcp_knowledge.services.evaluations import Evaluations
 from mcp_knowledge.services.events import Events
+from mcp_knowledge.services.figures import Figures
 from mcp_knowledge.services.folders import FolderScanner
 from mcp_knowledge.services.ingest import IngestWorker
 from mcp_knowledge.services.intake import Intake
@@ -48,6 +51,7 @@ from mcp_knowledge.services.jobs import Jobs
 from mcp_knowledge.services.library import Library
 from mcp_knowledge.services.measuring import Measuring
 from mcp_knowledge.services.metadata import Metadata
+from mcp_knowledge.services.metrics import tell_build
 from mcp_knowledge.services.pages import Pages
 from mcp_knowledge.services.pauses import ShortPauses
 from mcp_knowledge.services.presence import Presence
@@ -57,6 +61,7 @@ from mcp_knowledge.services.samples import Samples
 from mcp_knowledge.services.search import Search
 from mcp_knowledge.services.similar import Similar
 from mcp_knowledge.services.status import Status
+from mcp_knowledge.services.tracing import traced_by
 from mcp_knowledge.services.urls import Urls
 from mcp_knowledge.services.why_not import WhyNot
 from mcp_knowledge.settings import Settings
@@ -81,8 +86,11 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
     Raises:
         StartupError: the database or the storage cannot be used.
     """
-    async with open_adapters(settings) as adapters, AsyncExitStack() as closing:
+    async with open_tracer(__version__) as tracer, open_adapters(settings) as adapters, AsyncExitStack() as closing:
+        if tracer is not None:
+            closing.enter_context(traced_by(tracer))
         name = _process_name()
+        tell_build(__version__, settings.role, settings.database_driver, settings.storage_driver)
         secret = await _shared_secret(settings, adapters.access)
         # Events tell of scans, and scans make events: the way back is looked up when it is first taken.
         events = Events(adapters.backend.broadcast, _reference_reader(adapters, lambda: taking_in.folders.status()))
@@ -175,6 +183,7 @@ def _services(
         catalog=Catalog(store, cursors, settings),
         reading=reading,
         status=status,
+        figures=Figures(status.counts, adapters.queue.next_due_ms, lambda: worker.paused),
         events=events,
         worker=worker,
         archive_worker=taking_in.archive_worker,
@@ -234,6 +243,7 @@ async def _at_work(settings: Settings, app: FastAPI) -> AsyncIterator[Services]:
         try:
             yield services
         finally:
+            services.status.stop()
             services.events.close()
             await services.background.stop()
             await work

@@ -1,62 +1,64 @@
-"""Log lines: JSON for machines, plain text for a terminal. Never document text, queries, secrets, cookies."""
+"""Where log lines come from and go to. Never document text, queries, names of files, secrets, cookies, addresses."""
 
-import json
+import asyncio
 import logging
 import sys
-from contextvars import ContextVar
-from datetime import UTC, datetime
+import threading
+from types import TracebackType
+from typing import Any
 
+from mcp_knowledge.interfaces.log_format import JsonFormatter, TextFormatter, request_id
 from mcp_knowledge.settings import Settings
 
-request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
+__all__ = ["JsonFormatter", "TextFormatter", "configure_logging", "log_uncaught", "request_id"]
 
-_QUIET = ("mcp", "uvicorn.access", "httpx2", "httpcore2", "asyncio", "python_multipart")
+# Whose lines the setting lets through. All other libraries have a word in warnings alone: below, they tell of
+# addresses, headers and statements.
+_TALKATIVE = ("mcp_knowledge", "uvicorn")
+_QUIET = ("uvicorn.access", "uvicorn.asgi")
 
-
-def _fields(record: logging.LogRecord) -> dict[str, object]:
-    fields: dict[str, object] = dict(getattr(record, "fields", {}))
-    current = request_id.get()
-    if current is not None:
-        fields.setdefault("requestId", current)
-    return fields
-
-
-class JsonFormatter(logging.Formatter):
-    """One JSON object a line: time, level, logger, message, then the record's `fields` and the cause of a failure."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """The line for one record."""
-        moment = datetime.fromtimestamp(record.created, UTC)
-        line: dict[str, object] = {
-            "time": moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z",
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "message": record.getMessage(),
-            **_fields(record),
-        }
-        if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False, default=str)
-
-
-class TextFormatter(logging.Formatter):
-    """Time, level, message and the request it belongs to."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """The line for one record."""
-        moment = datetime.fromtimestamp(record.created).strftime("%H:%M:%S")
-        current = _fields(record).get("requestId")
-        line = f"{moment} {record.levelname.lower():<7} {record.getMessage()}{f' [{current}]' if current else ''}"
-        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+log = logging.getLogger("mcp_knowledge.process")
 
 
 def configure_logging(settings: Settings) -> None:
-    """Send the log to standard error in the configured form; replaces what was set up before."""
+    """Send the log to standard error in the configured form; replaces what was set up before. Warnings of Python and
+    exceptions that nobody catches go there too.
+    """
     as_json = settings.log_format == "json" or (settings.log_format == "auto" and not sys.stderr.isatty())
+    root, level = logging.getLogger(), getattr(logging, settings.log_level.upper())
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if as_json else TextFormatter())
-    root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(settings.log_level.upper())
+    root.setLevel(max(level, logging.WARNING))
+    for name in _TALKATIVE:
+        logging.getLogger(name).setLevel(level)
     for name in _QUIET:
-        logging.getLogger(name).setLevel(logging.WARNING)
+        logging.getLogger(name).setLevel(max(level, logging.WARNING))
+    logging.captureWarnings(True)
+    sys.excepthook = _process_failed
+    threading.excepthook = _thread_failed
+    sys.unraisablehook = _unraisable
+
+
+def _process_failed(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    if isinstance(error, KeyboardInterrupt):
+        return
+    log.critical("The process ends with a failure that nobody caught", exc_info=error)
+
+
+def _thread_failed(failure: threading.ExceptHookArgs) -> None:
+    if failure.exc_value is not None and not isinstance(failure.exc_value, SystemExit):
+        log.error("A thread ended with a failure that nobody caught", exc_info=failure.exc_value)
+
+
+def _unraisable(failure: "sys.UnraisableHookArgs") -> None:
+    if failure.exc_value is not None:
+        log.error("A failure could not be passed on to anybody", exc_info=failure.exc_value)
+
+
+def log_uncaught(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """The event loop's handler of failures in tasks and callbacks that nobody waits for. What asyncio says of them
+    itself quotes the exception.
+    """
+    message = str(context.get("message", "")).partition("\n")[0]
+    log.error("A task failed and nobody caught it: %s", message, exc_info=context.get("exception"))

@@ -139,12 +139,17 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class StoreHealth:
-    """Whether the database answers, its driver, its size in bytes and the number of its newest migration."""
+    """Whether the database answers, its driver, its size in bytes and the number of its newest migration.
+
+    Args:
+        migrated: its schema is the one that this process began with, or a newer one.
+    """
 
     driver: str
     healthy: bool
     size_bytes: int
     migration: int
+    migrated: bool = True
 
 
 class Store(Protocol):

@@ -15,6 +15,7 @@ from mcp_knowledge.services.editing import Editing
 from mcp_knowledge.services.errands import Errands
 from mcp_knowledge.services.evaluations import Evaluations
 from mcp_knowledge.services.events import Events
+from mcp_knowledge.services.figures import Figures
 from mcp_knowledge.services.folders import FolderScanner
 from mcp_knowledge.services.ingest import IngestWorker
 from mcp_knowledge.services.intake import Intake
@@ -61,6 +62,7 @@ class Services:
     catalog: Catalog
     reading: Reading
     status: Status
+    figures: Figures
     events: Events
     worker: IngestWorker
     archive_worker: ArchiveWorker

@@ -12,6 +12,7 @@ from mcp_knowledge.ports import ArchiveStore, BlobStore, Locks
 from mcp_knowledge.services.archive_import import ArchiveImporter, ImportLostError
 from mcp_knowledge.services.cleanup import IMPORTER_LOCK, RECOVER_S, discard_blob, workers_gone
 from mcp_knowledge.services.events import Events
+from mcp_knowledge.services.log_context import about
 from mcp_knowledge.services.outages import MAX_QUICK_CLAIMS, Outage, put_off_ms
 
 log = logging.getLogger(__name__)
@@ -114,11 +115,12 @@ class ArchiveWorker:
         if held is None:
             return False
         self._events.publish("archive", held)
-        keeping = asyncio.create_task(self._keep_lease(held))
-        try:
-            await self._import(held)
-        finally:
-            keeping.cancel()
+        with about(archiveId=held.id, attempt=held.attempt):
+            keeping = asyncio.create_task(self._keep_lease(held))
+            try:
+                await self._import(held)
+            finally:
+                keeping.cancel()
         return True
 
     async def _keep_lease(self, held: ArchiveImport) -> None:
@@ -149,6 +151,7 @@ class ArchiveWorker:
         if ended is None:
             return
         self._events.publish("archive", ended)
+        log.info("Archive %s", ended.state, extra={"fields": {"outcome": ended.state, "files": ended.outcomes}})
         if held.blob_key is not None:
             await discard_blob(self._blobs, held.blob_key)
 

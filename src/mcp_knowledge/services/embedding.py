@@ -124,6 +124,6 @@ class Embedding:
         try:
             await self._load.tell([work for work, done in zip(works, written, strict=True) if done], "completed")
         finally:
-            for work in works:
+            for work, done in zip(works, written, strict=True):
                 work.close_stage()
-                self._load.leave(work)
+                self._load.leave(work, "completed" if done else "dropped")

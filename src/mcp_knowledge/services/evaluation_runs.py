@@ -13,6 +13,7 @@ from mcp_knowledge.domain.evaluations import Case, Metrics, QueryResult, Run, Ru
 from mcp_knowledge.errors import ERROR_CODES, KnowledgeError
 from mcp_knowledge.ports import EvaluationStore, NewRun
 from mcp_knowledge.services.events import Events
+from mcp_knowledge.services.log_context import about
 from mcp_knowledge.services.measuring import Measuring
 from mcp_knowledge.services.status import Status
 
@@ -98,15 +99,16 @@ class EvaluationRuns:
             told: is told its progress.
         """
         self._current = run.id
-        try:
-            return await self._measure(run, told or (lambda _: None))
-        except KnowledgeError as error:
-            return await self._end(run, "failed", error=f"{error.code}: {error.message}")
-        except Exception:
-            log.exception("The run %s failed", run.id)
-            return await self._end(run, "failed", error=_OUR_FAULT)
-        finally:
-            self._current = None
+        with about(runId=run.id):
+            try:
+                return await self._measure(run, told or (lambda _: None))
+            except KnowledgeError as error:
+                return await self._end(run, "failed", error=f"{error.code}: {error.message}")
+            except Exception:
+                log.exception("The run %s failed", run.id)
+                return await self._end(run, "failed", error=_OUR_FAULT)
+            finally:
+                self._current = None
 
     async def _measure(self, run: Run, told: Callable[[Run], None]) -> Run | None:
         cases = await self._cases(run.set_id)

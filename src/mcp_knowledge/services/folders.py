@@ -180,7 +180,8 @@ class FolderScanner:
             self._scanning = None
         if ended.error != last.error or ended.counts.queued:
             level = logging.WARNING if ended.error else logging.INFO
-            log.log(level, "Scan of the folder: %s", ended.error or asdict(ended.counts))
+            code = ended.error and ended.error.partition(":")[0]  # the rest may name files: the scan's status has it
+            log.log(level, "Scan of the folder: %s", code or asdict(ended.counts))
         return ended, deferred
 
     async def _scan_alone(self, root: Path, last: ScanStatus, force: bool, quiet_ns: int) -> tuple[ScanStatus, bool]:

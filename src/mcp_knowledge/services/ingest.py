@@ -19,6 +19,7 @@ from mcp_knowledge.ports import BlobStore, Embedder, JobQueue, Locks, Parser, St
 from mcp_knowledge.services.cleanup import RECOVER_S, WORKER_LOCK, release_abandoned_jobs, remove_orphan_blobs
 from mcp_knowledge.services.embedding import Embedding
 from mcp_knowledge.services.events import Events
+from mcp_knowledge.services.log_context import about
 from mcp_knowledge.services.preparing import Preparation
 from mcp_knowledge.services.work import Work
 from mcp_knowledge.services.workload import Workload
@@ -103,6 +104,11 @@ class IngestWorker:
     def busy(self) -> bool:
         """Whether a job is at work."""
         return bool(self._load.works)
+
+    @property
+    def paused(self) -> bool:
+        """Whether it claims nothing until a database or a storage answers again."""
+        return self.running and self._load.outage.here
 
     def wake(self) -> None:
         """A job may wait: look at once. Called on the worker's own loop."""
@@ -192,20 +198,21 @@ class IngestWorker:
 
     async def _start(self, work: Work) -> None:
         """A job's own task: until its passages wait for the model, or the document is deleted."""
-        try:
-            if work.job.kind == "delete":
-                await self._delete(work)
-                return
-            prepared = await self._preparation.prepare(work, self._room_for_large_files)
-            self._load.outage.prove()
-            self._embedding.add(work, prepared)
-        except TimeoutError:
-            await self._load.fail(work, KnowledgeError("INGESTION_TIMEOUT"))
-        except Exception as error:
-            await self._load.fail(work, error)
-        finally:
-            self._load.tasks.pop(work, None)
-            self._load.wake.set()
+        with about(**work.log_fields()):
+            try:
+                if work.job.kind == "delete":
+                    await self._delete(work)
+                    return
+                prepared = await self._preparation.prepare(work, self._room_for_large_files)
+                self._load.outage.prove()
+                self._embedding.add(work, prepared)
+            except TimeoutError:
+                await self._load.fail(work, KnowledgeError("INGESTION_TIMEOUT"))
+            except Exception as error:
+                await self._load.fail(work, error)
+            finally:
+                self._load.tasks.pop(work, None)
+                self._load.wake.set()
 
     async def _room_for_large_files(self) -> None:
         while len(self._load.passages) >= _LARGE_BACKLOG:
@@ -216,10 +223,11 @@ class IngestWorker:
         """Originals first: as long as the revisions are there, a killed worker's successor knows the keys."""
         for revision in await self._store.list_revisions(work.job.document_id):
             await self._blobs.delete(revision.blob_key)
-        if await self._store.finish_delete(work.job):
+        gone = await self._store.finish_delete(work.job)
+        if gone:
             self._load.tell_deleted(work)
         self._load.outage.forget()
-        self._load.leave(work)
+        self._load.leave(work, "completed" if gone else "dropped")
 
     async def _finish(self) -> None:
         """See through what is nearly done, up to a limit of time."""

@@ -1,14 +1,31 @@
-"""Counters and durations of this process, under the names that `/metrics` shows; status.py adds the store's figures."""
+"""Counters and durations of this process, under the names that `/metrics` shows; figures.py adds the store's.
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+Every label has few values: templates of routes, not addresses; methods, statuses and codes that are known.
+"""
 
-from mcp_knowledge.domain.documents import Stage
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+    disable_created_metrics,
+)
+
+from mcp_knowledge.domain.documents import JobKind, Stage
 from mcp_knowledge.domain.search import SearchMode, Timings
 
+# Else each series has a second one that says when it began.
+disable_created_metrics()  # type: ignore[no-untyped-call]  # prometheus_client has no types here
 REGISTRY = CollectorRegistry()
+ProcessCollector(registry=REGISTRY)  # memory, processor time, open files, start; Linux only
+PlatformCollector(registry=REGISTRY)
 
 _SEARCH_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
+_REQUEST_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
 _INGESTION_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 600)
+_STREAMS = frozenset({"/api/v1/events"})  # stay open as long as a browser does
 
 _SEARCH_SECONDS = Histogram(
     "search_duration_seconds",
@@ -30,6 +47,32 @@ _HTTP_REQUESTS = Counter(
     "HTTP requests answered, by route template, method and status.",
     ["route", "method", "status"],
     registry=REGISTRY,
+)
+_HTTP_SECONDS = Histogram(
+    "http_request_duration_seconds",
+    "Seconds until an HTTP answer was complete, by route template and method; event streams are left out.",
+    ["route", "method"],
+    buckets=_REQUEST_BUCKETS_S,
+    registry=REGISTRY,
+)
+_TOOL_CALLS = Counter(
+    "mcp_tool_calls",
+    "Calls of MCP tools, by tool and outcome (ok or an error code).",
+    ["tool", "outcome"],
+    registry=REGISTRY,
+)
+_TOOL_SECONDS = Histogram(
+    "mcp_tool_call_duration_seconds",
+    "Seconds of a call of an MCP tool.",
+    ["tool"],
+    buckets=_REQUEST_BUCKETS_S,
+    registry=REGISTRY,
+)
+_JOBS = Counter(
+    "jobs_finished", "Jobs that left this worker, by kind and outcome.", ["kind", "outcome"], registry=REGISTRY
+)
+_BUILD = Gauge(
+    "build_info", "1; what runs here, as labels.", ["version", "role", "database", "storage"], registry=REGISTRY
 )
 
 
@@ -54,10 +97,30 @@ def count_embedded(chunks: int) -> None:
     _EMBEDDED_CHUNKS.inc(chunks)
 
 
-def count_request(route: str, method: str, status: int) -> None:
+def count_job(kind: JobKind, outcome: str) -> None:
+    """Record a job that has left this worker, under one of the few outcomes there are."""
+    _JOBS.labels(kind, outcome).inc()
+
+
+def observe_request(route: str, method: str, status: int, seconds: float) -> None:
     """Record one HTTP answer.
 
     Args:
         route: the path template, never the path itself, so that the number of series stays small.
+        method: one that is known, or "other".
     """
     _HTTP_REQUESTS.labels(route, method, str(status)).inc()
+    if route not in _STREAMS:
+        _HTTP_SECONDS.labels(route, method).observe(seconds)
+
+
+def observe_tool_call(tool: str, outcome: str, seconds: float) -> None:
+    """Record one call of a tool that there is."""
+    _TOOL_CALLS.labels(tool, outcome).inc()
+    _TOOL_SECONDS.labels(tool).observe(seconds)
+
+
+def tell_build(version: str, role: str, database: str, storage: str) -> None:
+    """Say what runs in this process."""
+    _BUILD.clear()
+    _BUILD.labels(version, role, database, storage).set(1)

@@ -12,6 +12,7 @@ from mcp_knowledge.domain.query import LexicalQuery
 from mcp_knowledge.domain.search import Candidate, MatchMode, SearchRequest, Timings
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.ports import Embedder, LexicalIndex, Store, Vector, VectorIndex
+from mcp_knowledge.services.tracing import span
 from mcp_knowledge.settings import Settings
 
 _log = logging.getLogger(__name__)
@@ -32,7 +33,8 @@ class Stopwatch:
         """Time the block under a stage's name."""
         start = time.perf_counter()
         try:
-            yield
+            with span(f"search.{name}"):
+                yield
         finally:
             self._spent[name] = self._spent.get(name, 0.0) + _since_ms(start)
 

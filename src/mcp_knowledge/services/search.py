@@ -16,6 +16,7 @@ from mcp_knowledge.services.hits import Content, VanishedError, make_hits, read_
 from mcp_knowledge.services.metrics import observe_search
 from mcp_knowledge.services.pools import Pools, Sides, Stopwatch
 from mcp_knowledge.services.query_words import query_words
+from mcp_knowledge.services.tracing import span
 from mcp_knowledge.services.turns import Turns
 from mcp_knowledge.settings import Settings
 
@@ -101,7 +102,10 @@ class Search:
         self._at_work += 1
         self._quiet.clear()
         try:
-            return await self._search(request)
+            with span("search", {"search.mode": request.mode, "search.limit": request.limit}) as told:
+                answer = await self._search(request)
+                told.set({"search.hits": len(answer.result.hits)})
+                return answer
         finally:
             self._at_work -= 1
             if not self._at_work:

@@ -1,30 +1,20 @@
 """How the service is doing: readiness, figures, metrics."""
 
 import asyncio
-import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from prometheus_client import CollectorRegistry
-from prometheus_client.core import GaugeMetricFamily, Metric
-from prometheus_client.exposition import generate_latest
-from prometheus_client.registry import Collector
-
 from mcp_knowledge.domain.blob_keys import original_key
 from mcp_knowledge.domain.chunking import CHUNKER_NAME, chunker_version
-from mcp_knowledge.domain.documents import JOB_STATUSES, Document, DocumentStatus, IndexVersions, new_id
+from mcp_knowledge.domain.documents import Document, DocumentStatus, IndexVersions, new_id
 from mcp_knowledge.errors import KnowledgeError, storing
 from mcp_knowledge.ports import BlobStore, Counts, Embedder, Parser, Store, StoreHealth
-from mcp_knowledge.services.metrics import REGISTRY
 from mcp_knowledge.services.preparing import chunk_sizes
+from mcp_knowledge.services.readiness import Readiness
 from mcp_knowledge.settings import Settings
 
-log = logging.getLogger(__name__)
-
-_CHECK_TIMEOUT_S = 10.0  # loading the model from a cold disk is the slowest check
 _PROBE = b"probe"
-_LIVE_STATUSES: tuple[DocumentStatus, ...] = ("pending", "processing", "ready", "failed", "deleting")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,22 +98,16 @@ class Status:
         self._parser = parser
         self._settings = settings
         self._extensions = sorted(accepted_extensions)
-        self._worker_running = worker_running
-        self._model_answered = False
+        self._readiness = Readiness(store, blobs, embedder, worker_running)
 
     async def ready(self) -> tuple[bool, dict[str, bool]]:
-        """Whether everything works, and which parts do."""
-        database, storage, embedding = await asyncio.gather(
-            self.database(), self._storage_healthy(), self._model_answers()
-        )
-        checks = {
-            "database": database.healthy,
-            "storage": storage,
-            "embedding": embedding,
-            "migrations": database.healthy and database.migration > 0,
-            "worker": self._worker_running(),
-        }
+        """Whether everything works, and which parts do. Answers within three seconds."""
+        checks = await self._readiness.checks()
         return all(checks.values()), checks
+
+    def stop(self) -> None:
+        """From now on this process is not ready: it ends."""
+        self._readiness.stop()
 
     async def database(self) -> StoreHealth:
         """The database's state."""
@@ -131,7 +115,7 @@ class Status:
 
     async def try_storage(self) -> None:
         """Store, read and delete a small original. Raises SERVICE_UNAVAILABLE."""
-        if not await self._storage_healthy():
+        if not await self._readiness.storage():
             raise KnowledgeError("SERVICE_UNAVAILABLE", "The storage of originals does not answer.")
         key = original_key(new_id("rev"))  # should it stay behind, it goes as one that no document holds
         probe = self._blobs.upload_dir() / f"{key.rpartition('/')[2]}.probe"
@@ -154,7 +138,7 @@ class Status:
         versions = self.index_versions()
         database, storage, embedding, generation, counts = await asyncio.gather(
             self.database(),
-            self._storage_healthy(),
+            self._readiness.storage(),
             self._embedding_healthy(),
             self._store.generation(),
             self._store.counts(versions),
@@ -182,11 +166,9 @@ class Status:
         items = found[:limit]
         return items, items[-1][0].id if len(found) > limit else None
 
-    async def metrics(self) -> bytes:
-        """All metrics in the Prometheus text format."""
-        gauges = CollectorRegistry()
-        gauges.register(_StoreFigures(await self._store.counts(self.index_versions())))
-        return generate_latest(REGISTRY) + generate_latest(gauges)
+    async def counts(self) -> Counts:
+        """Documents by state, jobs, chunks."""
+        return await self._store.counts(self.index_versions())
 
     def index_versions(self) -> list[IndexVersions]:
         """What makes index entries now: one for each parser."""
@@ -205,46 +187,6 @@ class Status:
             for name, version in parsers
         ]
 
-    async def _storage_healthy(self) -> bool:
-        try:
-            async with asyncio.timeout(_CHECK_TIMEOUT_S):
-                return await self._blobs.healthy()
-        except Exception:
-            log.exception("The storage check failed")
-            return False
-
     async def _embedding_healthy(self) -> bool:
-        return await self._model_answers() and await self._store.fingerprint() in (None, self._embedder.fingerprint)
-
-    async def _model_answers(self) -> bool:
-        try:
-            async with asyncio.timeout(_CHECK_TIMEOUT_S):
-                if not self._model_answered:
-                    await self._embedder.embed_query("ready")
-                    self._model_answered = True
-                return True
-        except Exception:
-            log.exception("The embedding check failed")
-            return False
-
-
-class _StoreFigures(Collector):
-    """Gauges of what the store counted at the time of the scrape."""
-
-    def __init__(self, counts: Counts) -> None:
-        self._counts = counts
-
-    def collect(self) -> Iterator[Metric]:
-        """The gauges."""
-        documents = GaugeMetricFamily("documents_total", "Documents by status.", labels=["status"])
-        for status in _LIVE_STATUSES:
-            documents.add_metric([status], self._counts.documents.get(status, 0))
-        yield documents
-        failed = GaugeMetricFamily("documents_failed_total", "Failed documents by error code.", labels=["code"])
-        for code, number in sorted(self._counts.failed_by_code.items()):
-            failed.add_metric([code], number)
-        yield failed
-        queue = GaugeMetricFamily("job_queue_depth", "Jobs by status.", labels=["status"])
-        for job_status in JOB_STATUSES:
-            queue.add_metric([job_status], self._counts.jobs.get(job_status, 0))
-        yield queue
+        answers = await self._readiness.model()
+        return answers and await self._store.fingerprint() in (None, self._embedder.fingerprint)

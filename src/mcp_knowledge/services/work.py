@@ -29,6 +29,7 @@ class Work:
     """A claimed job and what has been made of it so far.
 
     Args:
+        reused: chunks whose vectors were there already.
         waiting: chunks that nobody has taken to the model yet, last one first.
         is_large: its file takes long to read and to chunk.
         failed: its failure is being recorded.
@@ -36,6 +37,7 @@ class Work:
         unkept: chunks whose vectors would be lost if the work stopped now.
         deadline: when the ingestion has taken too long, on the monotonic clock, in seconds; set when its turn has come.
         renewed: when the lease was last renewed, on the same clock.
+        stages: those that are over, each with its beginning and end on the same clock.
     """
 
     job: Job
@@ -44,11 +46,13 @@ class Work:
     renewed: float = field(default_factory=time.monotonic)
     stage: Stage = "queued"
     stage_started: float = field(default_factory=time.monotonic)
+    stages: list[tuple[Stage, float, float]] = field(default_factory=list)
     done: int = 0
     total: int = 0
     reported: tuple[Stage, int, int] = ("queued", 0, 0)
     prepared: Prepared | None = None
     vectors: Vector | None = None
+    reused: int = 0
     waiting: list[int] = field(default_factory=list)
     unkept: list[int] = field(default_factory=list)
     is_large: bool = False
@@ -60,6 +64,10 @@ class Work:
         """Job and attempt: what the queue fences by."""
         return self.job.id, self.job.attempt
 
+    def log_fields(self) -> dict[str, object]:
+        """What log lines about the job carry."""
+        return {"jobId": self.job.id, "documentId": self.job.document_id, "attempt": self.job.attempt}
+
     def enter(self, stage: Stage) -> None:
         """Go on to the next stage; the last one's duration is recorded."""
         self.close_stage()
@@ -68,7 +76,16 @@ class Work:
 
     def close_stage(self) -> None:
         """Record how long the present stage took."""
-        metrics.observe_ingestion(self.stage, time.monotonic() - self.stage_started)
+        now = time.monotonic()
+        self.stages.append((self.stage, self.stage_started, now))
+        metrics.observe_ingestion(self.stage, now - self.stage_started)
+
+    def stages_until(self, now: float) -> list[tuple[Stage, float, float]]:
+        """Every stage of an ingestion so far, the present one as far as it has come."""
+        if self.job.kind == "delete":
+            return []
+        ended = bool(self.stages) and self.stages[-1][0] == self.stage
+        return list(self.stages) if ended else [*self.stages, (self.stage, self.stage_started, now)]
 
     def prepare_vectors(self, prepared: Prepared, dimensions: int) -> None:
         """Fill in the vectors that are known; the other chunks wait for the model."""
@@ -85,7 +102,7 @@ class Work:
                     self.vectors[index] = known
         self.waiting.reverse()  # so that the first ones are cheap to take from the end
         self.total = len(prepared.chunks)
-        self.done = self.total - len(self.waiting)
+        self.done = self.reused = self.total - len(self.waiting)
 
     def embedded(self, indexes: Sequence[int], vectors: Vector) -> bool:
         """Take over vectors of chunks; whether all chunks have one now."""

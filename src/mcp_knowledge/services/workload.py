@@ -10,6 +10,8 @@ from mcp_knowledge.domain.documents import Job, JobStatus
 from mcp_knowledge.errors import ERROR_CODES, KnowledgeError
 from mcp_knowledge.ports import BlobStore, JobQueue, Store
 from mcp_knowledge.services.events import Events
+from mcp_knowledge.services.job_reports import JobOutcome, report
+from mcp_knowledge.services.log_context import about
 from mcp_knowledge.services.outages import Outage, is_outage, put_off_ms
 from mcp_knowledge.services.work import Passages, Work
 
@@ -55,18 +57,19 @@ class Workload:
         """Whether a job is still ours, with nothing recorded of its end."""
         return work.key in self.works and not work.failed
 
-    def leave(self, work: Work) -> None:
-        """Forget a job, whatever became of it."""
-        self.works.pop(work.key, None)
+    def leave(self, work: Work, outcome: JobOutcome, code: str | None = None) -> None:
+        """Forget a job, and report what became of it."""
+        if self.works.pop(work.key, None) is not None:
+            report(work, outcome, code)
         self.passages.discard(work)
         work.waiting.clear()
         self.passages_taken.set()
         self.left.set()
         self.wake.set()
 
-    def drop(self, work: Work) -> None:
-        """Somebody else has the job, or it was cancelled: stop without a word."""
-        self.leave(work)
+    def drop(self, work: Work, outcome: JobOutcome = "dropped") -> None:
+        """Somebody else has the job, or it was cancelled: stop, and write nothing of it."""
+        self.leave(work, outcome)
         if task := self.tasks.get(work):
             task.cancel()
 
@@ -78,19 +81,21 @@ class Workload:
             return  # another batch of the same document failed before
         work.failed = True
         self.passages.discard(work)
-        try:
-            if self.outage.note(error):
-                await self._put_off(work)
-            else:
-                await self._record(work, error)
-        except Exception as failure:
-            if not self.outage.note(failure):
-                log.exception("The failure of job %s could not be recorded", work.job.id)
-        finally:
-            self.leave(work)
+        outcome: JobOutcome = "postponed"
+        with about(**work.log_fields()):
+            try:
+                if self.outage.note(error):
+                    await self._put_off(work)
+                else:
+                    outcome = await self._record(work, error)
+            except Exception as failure:
+                if not self.outage.note(failure):
+                    log.exception("The failure of job %s could not be recorded", work.job.id)
+            finally:
+                self.leave(work, outcome, _code(error) if outcome in ("failed", "retrying") else None)
 
-    async def _record(self, work: Work, error: Exception) -> None:
-        code = error.code if isinstance(error, KnowledgeError) and error.code in _FILE_FAULTS else "INGESTION_FAILED"
+    async def _record(self, work: Work, error: Exception) -> JobOutcome:
+        code = _code(error)
         known = ERROR_CODES[code]
         wait_ms = _RETRY_AFTER_MS[min(work.job.attempt, len(_RETRY_AFTER_MS)) - 1] if known.retried else None
         recorded = True
@@ -99,10 +104,12 @@ class Workload:
         finally:
             if recorded:  # else the document was deleted while it was read: no wonder, and nobody's fault
                 _tell_log(work, code, error)
+        retried = wait_ms is not None and work.job.attempt < work.job.max_attempts
+        outcome: JobOutcome = "retrying" if retried else "failed"
         if recorded:
-            retried = wait_ms is not None and work.job.attempt < work.job.max_attempts
             await self.tell([work], "retrying" if retried else "failed", f"{code}: {known.message}")
         self.outage.forget()
+        return outcome if recorded else "dropped"
 
     async def _put_off(self, work: Work) -> None:
         if await self._queue.release(work.job, put_off_ms(work.job.attempt)):
@@ -112,7 +119,7 @@ class Workload:
         """Leave jobs to the next worker, as if they had never been claimed."""
         tasks = [task for work in works if (task := self.tasks.get(work))]
         for work in works:
-            self.drop(work)
+            self.drop(work, "returned")
         await asyncio.gather(*tasks, return_exceptions=True)
         try:
             async with asyncio.timeout(_HAND_BACK_S):
@@ -169,6 +176,11 @@ class Workload:
 def _job_as(work: Work, status: JobStatus, error: str | None) -> Job:
     stage = work.stage if status == "running" else None
     return replace(work.job, status=status, stage=stage, done=work.done, total=work.total, error=error)
+
+
+def _code(error: Exception) -> str:
+    """The code under which a failure is stored."""
+    return error.code if isinstance(error, KnowledgeError) and error.code in _FILE_FAULTS else "INGESTION_FAILED"
 
 
 def _tell_log(work: Work, code: str, error: Exception) -> None:

@@ -40,6 +40,7 @@ class PostgresDialect:
         WHERE j.status IN {ACTIVE} AND j.background = ? AND j.visible_at_ms <= ?
         ORDER BY j.visible_at_ms, j.job_no LIMIT ? FOR UPDATE SKIP LOCKED"""
     due_archives_to_claim = f"{due_archives} FOR UPDATE SKIP LOCKED"
+    newest_migration = "SELECT coalesce(max(number), 0) FROM mcp_knowledge_migrations"
     ordered_join = "JOIN"
 
     def among(self, column: str) -> str:

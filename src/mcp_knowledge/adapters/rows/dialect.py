@@ -40,6 +40,7 @@ class Dialect(Protocol):
     due_archives: str  # SELECT of archive_no by (visible_at_ms): the first one that is due
     due_jobs_to_claim: str  # the same two, for a writer: rows that another one is taking are passed over
     due_archives_to_claim: str
+    newest_migration: str  # SELECT of the number of the newest migration that the database has
     ordered_join: str  # JOIN for a planner that keeps to the written order only when told so
 
     def among(self, column: str) -> str:

@@ -60,11 +60,11 @@ class SqlStore:
         """Whether the database answers."""
         database = self._database
         try:
-            await self._read(lambda c: sql.meta_value(c, "generation"))
-            healthy, size_bytes = True, await database.size_bytes()
+            migration = await self._read(_migration)
+            size_bytes = await database.size_bytes()
         except Exception:
-            healthy, size_bytes = False, 0
-        return StoreHealth(database.driver, healthy, size_bytes, database.migration)
+            return StoreHealth(database.driver, False, 0, database.migration, False)
+        return StoreHealth(database.driver, True, size_bytes, migration, migration >= database.migration > 0)
 
     async def counts(self, current: Sequence[IndexVersions]) -> Counts:
         """The figures of the status page."""
@@ -268,3 +268,10 @@ class SqlStore:
     async def section_chunks(self, document_id: str, heading_path: tuple[str, ...]) -> list[StoredChunk]:
         """Everything under a heading path."""
         return await self._read(lambda c: chunks.section_chunks(c, document_id, heading_path))
+
+
+def _migration(connection: Connection) -> int:
+    """The number of the newest migration now, of a database in which the corpus can be read."""
+    sql.meta_value(connection, "generation")
+    row = sql.first_row(connection, connection.dialect.newest_migration)
+    return int(row[0]) if row else 0

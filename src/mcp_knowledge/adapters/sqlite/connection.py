@@ -98,12 +98,14 @@ class Database:
             self._checkpoint = loop.call_later(_IDLE_CHECKPOINT_S, self._queue_checkpoint)
 
     async def size_bytes(self) -> int:
-        """Bytes on disk: the file and its write-ahead log."""
+        """Bytes on disk: the file and its write-ahead log. Raises OSError when the file is gone: what is still written
+        to it would be lost.
+        """
         return await asyncio.to_thread(self._size_bytes)
 
     def _size_bytes(self) -> int:
-        files = (self.path, self.path.with_name(self.path.name + "-wal"))
-        return sum(file.stat().st_size for file in files if file.exists())
+        log = self.path.with_name(self.path.name + "-wal")
+        return self.path.stat().st_size + (log.stat().st_size if log.exists() else 0)
 
     def _check_open(self) -> None:
         if not self._open:

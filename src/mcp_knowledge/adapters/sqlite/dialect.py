@@ -27,6 +27,7 @@ class SqliteDialect:
         WHERE state IN ('queued', 'extracting') AND visible_at_ms <= ? ORDER BY visible_at_ms, archive_no LIMIT 1"""
     due_jobs_to_claim = due_jobs
     due_archives_to_claim = due_archives
+    newest_migration = "PRAGMA user_version"
     ordered_join = "CROSS JOIN"
 
     def among(self, column: str) -> str:

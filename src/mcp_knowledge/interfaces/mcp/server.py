@@ -17,6 +17,7 @@ from mcp_knowledge import __version__
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.mcp import resources
 from mcp_knowledge.interfaces.mcp.arguments import parse_arguments
+from mcp_knowledge.interfaces.mcp.calls import observed
 from mcp_knowledge.interfaces.mcp.tool import KnowledgeTool
 from mcp_knowledge.interfaces.mcp.tools import tools_for
 from mcp_knowledge.services import Services
@@ -99,17 +100,19 @@ def create_mcp_server(get_services: Callable[[], Services]) -> Server[Any]:
 
 async def _call(tool: KnowledgeTool, services: Services, arguments: Mapping[str, Any]) -> types.CallToolResult:
     """Run a tool; every failure is a result that begins with its code."""
-    try:
-        if _NOT_AN_OBJECT in arguments:
-            raise KnowledgeError("INVALID_TOOL_ARGUMENTS", "Arguments must be an object.")
-        answer = await tool.run(services, parse_arguments(tool.input_schema, arguments))
-    except KnowledgeError as error:
-        code = "INVALID_TOOL_ARGUMENTS" if error.code in _ARGUMENT_CODES else error.code
-        return _failure(code, error.message)
-    except Exception:
-        _log.exception("tool %s failed", tool.name)
-        return _failure("INTERNAL_ERROR", "Something went wrong on our side. The log has the details.")
-    return answer.to_result()
+    with observed(tool.name) as call:
+        try:
+            if _NOT_AN_OBJECT in arguments:
+                raise KnowledgeError("INVALID_TOOL_ARGUMENTS", "Arguments must be an object.")
+            answer = await tool.run(services, parse_arguments(tool.input_schema, arguments))
+        except KnowledgeError as error:
+            call.outcome = "INVALID_TOOL_ARGUMENTS" if error.code in _ARGUMENT_CODES else error.code
+            return _failure(call.outcome, error.message)
+        except Exception:
+            _log.exception("tool %s failed", tool.name)
+            call.outcome = "INTERNAL_ERROR"
+            return _failure(call.outcome, "Something went wrong on our side. The log has the details.")
+        return answer.to_result()
 
 
 def _failure(code: str, message: str) -> types.CallToolResult:

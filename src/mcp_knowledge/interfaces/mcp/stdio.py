@@ -1,9 +1,11 @@
 """MCP over standard input and output, for clients that start their servers themselves."""
 
+import asyncio
 import signal
 
 from mcp.server.stdio import stdio_server
 
+from mcp_knowledge.interfaces.logs import log_uncaught
 from mcp_knowledge.interfaces.mcp.server import create_mcp_server
 from mcp_knowledge.services import Services
 
@@ -18,6 +20,7 @@ async def serve_stdio(services: Services) -> None:
     process that only reads has nothing to tidy up.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    asyncio.get_running_loop().set_exception_handler(log_uncaught)
     server = create_mcp_server(lambda: services)
     async with stdio_server() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())

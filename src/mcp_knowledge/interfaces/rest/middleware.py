@@ -13,8 +13,11 @@ from mcp_knowledge.interfaces.logs import request_id as current_request_id
 from mcp_knowledge.interfaces.rest.access import Gate, combined
 from mcp_knowledge.interfaces.rest.errors import as_knowledge_error, error_response, log_failure
 from mcp_knowledge.interfaces.rest.hosts import SAFE_METHODS
+from mcp_knowledge.interfaces.rest.route_names import route_for
 from mcp_knowledge.interfaces.web.errors import error_page, wants_page
+from mcp_knowledge.ports.tracing import Span
 from mcp_knowledge.services import metrics
+from mcp_knowledge.services.tracing import span, tracing
 
 log = logging.getLogger("mcp_knowledge.access")
 
@@ -26,6 +29,7 @@ CLIENT_CLOSED_REQUEST = 499  # for the log only, after nginx: the client went aw
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,128}")
 _KNOWN_METHODS = SAFE_METHODS | {"POST", "PUT", "PATCH", "DELETE"}
 _QUIET_ROUTES = frozenset({"/health", "/ready", "/metrics"})  # probes would drown the rest
+_TRACE_HEADERS = ("traceparent", "tracestate")  # W3C Trace Context
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
@@ -70,9 +74,20 @@ class _Exchange:
         self._request_id = _request_id(self._headers)
 
     async def run(self) -> None:
-        started = time.perf_counter()
         token = current_request_id.set(self._request_id)
         self._scope["request_id"] = self._request_id
+        try:
+            if self._scope["path"] in _QUIET_ROUTES or not tracing():
+                await self._answered(None)
+            else:
+                carrier = {name: self._headers.get(name.encode(), b"").decode("latin-1") for name in _TRACE_HEADERS}
+                with span(self._method(), {"request.id": self._request_id}, kind="server", carrier=carrier) as told:
+                    await self._answered(told)
+        finally:
+            current_request_id.reset(token)
+
+    async def _answered(self, told: Span | None) -> None:
+        started = time.perf_counter()
         try:
             await self._gate.admit(self._scope, self._headers)
             await self._app(self._scope, self._receive, self._answer)
@@ -81,8 +96,11 @@ class _Exchange:
         except Exception as error:
             await self._fail(error)
         finally:
-            self._note(time.perf_counter() - started)
-            current_request_id.reset(token)
+            self._note(time.perf_counter() - started, told)
+
+    def _method(self) -> str:
+        method: str = self._scope["method"]
+        return method if method in _KNOWN_METHODS else "other"
 
     async def _fail(self, error: Exception) -> None:
         known = as_knowledge_error(error)
@@ -113,11 +131,14 @@ class _Exchange:
             given.append(_NO_STORE)
         return given
 
-    def _note(self, seconds: float) -> None:
-        method = self._scope["method"] if self._scope["method"] in _KNOWN_METHODS else "other"
-        route = _route_template(self._scope)
-        status = self._status or 500
-        metrics.count_request(route, method, status)
+    def _note(self, seconds: float, told: Span | None) -> None:
+        method, route, status = self._method(), _route_template(self._scope), self._status or 500
+        metrics.observe_request(route, method, status, seconds)
+        if told is not None:
+            told.rename(f"{method} {route}")
+            told.set({"http.request.method": method, "http.route": route, "http.response.status_code": status})
+            if status >= 500:
+                told.fail(str(status))
         level = logging.DEBUG if route in _QUIET_ROUTES else logging.INFO
         if log.isEnabledFor(level):
             duration_ms = round(seconds * 1000, 2)
@@ -131,11 +152,8 @@ def _request_id(headers: dict[bytes, bytes]) -> str:
 
 
 def _route_template(scope: Scope) -> str:
-    """The path template of the route that answered: never the path itself, of which there are endlessly many."""
+    """The path template of the route that answered, or would have if the request had not been refused: never the path
+    itself, of which there are endlessly many.
+    """
     template = scope.get("route_template") or getattr(scope.get("route"), "path", None)
-    if isinstance(template, str):
-        return template
-    path: str = scope["path"]
-    if path == "/mcp":
-        return path
-    return "/static/{path}" if path.startswith("/static/") else "unmatched"
+    return template if isinstance(template, str) else route_for(scope) or "unmatched"

@@ -9,8 +9,6 @@ from mcp_knowledge.interfaces.rest.context import services
 from mcp_knowledge.interfaces.rest.operations import Answer, Operations
 from mcp_knowledge.interfaces.rest.responses import json_response
 
-METRICS_MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-
 probes = Operations("Service", prefix="")
 operations = Operations("Service")
 
@@ -44,7 +42,8 @@ async def ready(request: Request) -> Response:
 )
 async def metrics(request: Request) -> Response:
     """All metrics."""
-    return Response(await services(request).status.metrics(), headers={"Content-Type": METRICS_MEDIA_TYPE})
+    body, media_type = await services(request).figures.exposition(request.headers.get("accept", ""))
+    return Response(body, headers={"Content-Type": media_type})
 
 
 @operations.add(

@@ -1,0 +1,122 @@
+"""What `/metrics` shows: the process's own counters, and gauges of what the store counts at the time of the scrape.
+
+The store's gauges are the same at every process of one database, and are left out when it does not answer: a number
+from before would look like one of now.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.registry import Collector
+
+from mcp_knowledge.domain.documents import JOB_STATUSES, DocumentStatus
+from mcp_knowledge.ports import Counts
+from mcp_knowledge.services.looks import Look
+from mcp_knowledge.services.metrics import REGISTRY
+
+_PATIENCE_S = 2.5  # of a scrape, which Prometheus gives up after 10 seconds
+_UP = "1 if the database gave the figures of documents and jobs just now."
+_PAUSED = "1 while the worker waits for a database or a storage that is away."
+_HOLDS_S = 1.0  # several scrapers at once cost no more than one
+_LIVE_STATUSES: tuple[DocumentStatus, ...] = ("pending", "processing", "ready", "failed", "deleting")
+
+
+@dataclass(frozen=True, slots=True)
+class Stock:
+    """What the store counted, and when the job that has waited longest was due, in milliseconds since 1970."""
+
+    counts: Counts
+    due_ms: int | None
+    counted_s: float
+
+
+class Figures:
+    """Makes the answers to scrapes.
+
+    Args:
+        count: asks the store.
+        next_due_ms: asks the queue when its next job may be claimed.
+        paused: whether this process's worker waits for a database or a storage that is away.
+    """
+
+    def __init__(
+        self,
+        count: Callable[[], Awaitable[Counts]],
+        next_due_ms: Callable[[], Awaitable[int | None]],
+        paused: Callable[[], bool],
+    ) -> None:
+        self._count, self._next_due_ms, self._paused = count, next_due_ms, paused
+        self._look = Look(self._take_stock)
+        self._stock: Stock | None = None
+
+    async def exposition(self, accept: str) -> tuple[bytes, str]:
+        """All metrics, and their media type.
+
+        Args:
+            accept: the request's header: who asks for OpenMetrics gets it, everybody else Prometheus's text format.
+        """
+        stock = self._stock
+        if stock is None or time.monotonic() - stock.counted_s > _HOLDS_S:
+            try:
+                stock = await self._look.answer(_PATIENCE_S)
+            except Exception:  # the log has it from those who need the database
+                stock = None
+        encode, media_type = choose_encoder(accept)
+        return encode(_Families(stock, self._paused())), media_type
+
+    async def _take_stock(self) -> Stock:
+        counts, due_ms = await asyncio.gather(self._count(), self._next_due_ms())
+        self._stock = Stock(counts, due_ms, time.monotonic())
+        return self._stock
+
+
+class _Families(Collector):
+    """The process's metrics and the gauges of one stock."""
+
+    def __init__(self, stock: Stock | None, paused: bool) -> None:
+        self._stock, self._paused = stock, paused
+
+    def collect(self) -> Iterator[Metric]:
+        """All of them."""
+        yield from REGISTRY.collect()
+        yield _gauge("store_up", _UP, self._stock is not None)
+        yield _gauge("ingestion_paused", _PAUSED, self._paused)
+        if self._stock is not None:
+            yield from _of_store(self._stock)
+
+
+def _of_store(stock: Stock) -> Iterator[Metric]:
+    counts = stock.counts
+    yield _by_label(
+        "documents_total",
+        "Documents by status.",
+        "status",
+        {status: counts.documents.get(status, 0) for status in _LIVE_STATUSES},
+    )
+    yield _by_label("documents_failed_total", "Failed documents by error code.", "code", counts.failed_by_code)
+    yield _by_label(
+        "job_queue_depth",
+        "Jobs by status.",
+        "status",
+        {status: counts.jobs.get(status, 0) for status in JOB_STATUSES},
+    )
+    waited_ms = 0.0 if stock.due_ms is None else max(0.0, time.time() * 1000 - stock.due_ms)
+    yield _gauge("job_queue_wait_seconds", "How long the job that has waited longest could have run.", waited_ms / 1000)
+    yield _gauge("workers_active", "Workers that have a job.", counts.active_workers)
+    yield _gauge("chunks", "Passages that searches find.", counts.chunks)
+    yield _gauge("documents_stale", "Documents that another version parsed, cut or embedded.", counts.stale_documents)
+
+
+def _gauge(name: str, meaning: str, value: float) -> Metric:
+    return GaugeMetricFamily(name, meaning, value=float(value))
+
+
+def _by_label(name: str, meaning: str, label: str, values: Mapping[str, int]) -> Metric:
+    family = GaugeMetricFamily(name, meaning, labels=[label])
+    for value, number in sorted(values.items()):
+        family.add_metric([value], number)
+    return family
