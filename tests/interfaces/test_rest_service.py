@@ -122,6 +122,20 @@ async def test_metrics_have_the_promised_names_and_labels(client: httpx2.AsyncCl
     assert "doc_none" not in text
 
 
+async def test_refused_requests_are_counted_under_the_route_that_they_asked_for(client: httpx2.AsyncClient) -> None:
+    for method, path in (("GET", f"{API}/chunks/chk_1"), ("POST", "/documents/doc_1/delete"), ("POST", "/mcp")):
+        assert (await client.request(method, path, headers={"Authorization": "Bearer key_wrong"})).status_code == 401
+    assert (await client.get(f"{API}/collections", headers={"Host": "evil.example"})).status_code == 421
+    text = (await client.get("/metrics")).text
+    for method, route, status in (
+        ("GET", f"{API}/chunks/{{chunk_id}}", 401),
+        ("POST", "/documents/{document_id}/delete", 401),
+        ("POST", "/mcp", 401),
+        ("GET", f"{API}/collections", 421),
+    ):
+        assert f'http_requests_total{{method="{method}",route="{route}",status="{status}"}}' in text
+
+
 async def test_metrics_are_for_this_machine_and_for_keys(client: httpx2.AsyncClient) -> None:
     transport = httpx2.ASGITransport(
         app=app_of(client),
