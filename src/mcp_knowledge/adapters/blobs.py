@@ -3,18 +3,25 @@
 import asyncio
 import os
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from itertools import islice
 from pathlib import Path
 
 from mcp_knowledge.adapters.upload_folder import UploadFolder
-from mcp_knowledge.domain.blob_keys import checked_key
+from mcp_knowledge.domain.blob_keys import checked_key, is_own_key
 from mcp_knowledge.errors import KnowledgeError, storing
 
 _UPLOADS = "uploads"  # temporary files, on the same file system as the blobs
 _PIECE_BYTES = 256 * 1024
 _KEYS_AT_ONCE = 1000
+
+Keeps = Callable[[], Awaitable[bool]]
+
+
+async def never() -> bool:
+    """Nothing is kept."""
+    return False
 
 
 class LocalBlobStore:
@@ -22,12 +29,14 @@ class LocalBlobStore:
 
     Args:
         root: the folder; made when it is missing.
+        keeps: whether originals must stay for now, though no row names them: a backup is being made of them.
     """
 
     driver = "local"
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, keeps: Keeps = never) -> None:
         self._root = root
+        self._keeps = keeps
         self._uploads = UploadFolder(root / _UPLOADS)
 
     async def put_file(self, key: str, path: Path) -> None:
@@ -67,7 +76,9 @@ class LocalBlobStore:
                 left = None if left is None else left - len(piece)
 
     async def delete(self, key: str) -> None:
-        """Remove a blob, if it is there."""
+        """Remove a blob, if it is there. What must stay for now is left to the sweep for files that no row names."""
+        if is_own_key(key) and await self._keeps():
+            return
         await asyncio.to_thread(self._path(key).unlink, missing_ok=True)
 
     async def keys(self) -> AsyncIterator[tuple[str, int]]:

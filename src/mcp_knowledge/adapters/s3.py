@@ -12,11 +12,12 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import S3Store
 
+from mcp_knowledge.adapters.blobs import Keeps, never
 from mcp_knowledge.adapters.s3_connection import FIRST_PAUSE_S, Bucket, Patience, connect
 from mcp_knowledge.adapters.s3_faults import NO_BUCKET, code_of, is_refusal, sentence_of
 from mcp_knowledge.adapters.s3_uploads import Uploads
 from mcp_knowledge.adapters.upload_folder import UploadFolder
-from mcp_knowledge.domain.blob_keys import ARCHIVES, ORIGINALS, checked_key
+from mcp_knowledge.domain.blob_keys import ARCHIVES, ORIGINALS, checked_key, is_own_key
 from mcp_knowledge.errors import KnowledgeError, StartupError, storing
 
 log = logging.getLogger(__name__)
@@ -36,14 +37,23 @@ class S3BlobStore:
         uploads: a folder of this machine for temporary files.
         owner: the same in every process on one database, and in no other. Two databases on one bucket would each take
             the other's originals for files that no document holds.
+        keeps: as in `LocalBlobStore`.
     """
 
     driver = "s3"
 
-    def __init__(self, bucket: Bucket, uploads: Path, owner: str, patience: Patience | None = None) -> None:
+    def __init__(
+        self,
+        bucket: Bucket,
+        uploads: Path,
+        owner: str,
+        patience: Patience | None = None,
+        keeps: Keeps = never,
+    ) -> None:
         self._bucket = bucket
         self._uploads = UploadFolder(uploads)
         self._owner = owner
+        self._keeps = keeps
         self._is_owned = False
         self._patience = patience or Patience()
         self._store = connect(bucket, self._patience)
@@ -137,8 +147,9 @@ class S3BlobStore:
                     return
 
     async def delete(self, key: str) -> None:
-        """Remove a blob, if it is there. Raises SERVICE_UNAVAILABLE."""
-        checked_key(key)
+        """Remove a blob, if it is there, unless it must stay for now. Raises SERVICE_UNAVAILABLE."""
+        if is_own_key(checked_key(key)) and await self._keeps():
+            return
         until = time.monotonic() + self._patience.retry_s
         while True:
             try:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Container, Set
 from mcp_knowledge.domain.blob_keys import is_own_key
 from mcp_knowledge.domain.documents import Job, now_ms
 from mcp_knowledge.errors import KnowledgeError
-from mcp_knowledge.ports import BlobStore, JobQueue, Locks, Position, Store
+from mcp_knowledge.ports import ArchiveStore, BlobStore, JobQueue, Locks, Position, Store
 from mcp_knowledge.services.outages import MAX_QUICK_CLAIMS, is_outage
 
 log = logging.getLogger(__name__)
@@ -60,6 +60,15 @@ async def _running(queue: JobQueue) -> AsyncIterator[Job]:
         for job in page:
             yield job
         after = Position(page[-1].created_at_ms, page[-1].id)
+
+
+async def release_running(queue: JobQueue, archives: ArchiveStore) -> None:
+    """Queue again what was under way in a database that was copied: nobody need wait for the end of its leases."""
+    async for job in _running(queue):
+        await queue.release(job)
+    for item in await archives.unfinished():
+        if item.state == "extracting":
+            await archives.release(item)
 
 
 async def discard_blob(blobs: BlobStore, key: str) -> None:

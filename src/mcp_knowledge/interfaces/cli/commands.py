@@ -11,10 +11,12 @@ from mcp_knowledge import __version__
 from mcp_knowledge.domain.documents import JOB_STATUSES, Job, JobStatus
 from mcp_knowledge.interfaces import wire
 from mcp_knowledge.interfaces.cli import output
+from mcp_knowledge.interfaces.cli.backup import backup
 from mcp_knowledge.interfaces.cli.context import AsJson, json_object, settings_of, with_services
 from mcp_knowledge.interfaces.cli.eval_command import evaluate
 from mcp_knowledge.interfaces.cli.keys import keys
 from mcp_knowledge.interfaces.cli.migrate_to import migrate_to
+from mcp_knowledge.interfaces.cli.restore import restore
 from mcp_knowledge.interfaces.search_wire import search_result
 from mcp_knowledge.services import Services
 from mcp_knowledge.settings import Settings, SettingsError, without_password
@@ -64,21 +66,13 @@ def serve(
     Stop it with Ctrl-C: work at hand is finished or handed back, and goes on at the next start.
     """
     from mcp_knowledge.app import create_app
+    from mcp_knowledge.interfaces.cli.greeting import greet
     from mcp_knowledge.interfaces.logs import configure_logging
     from mcp_knowledge.interfaces.serving import serve as serve_app
 
     settings = settings_of(context, host=host, port=port)
     configure_logging(settings)
-
-    def announce(url: str) -> None:
-        doors = f"  Dashboard  {url}/\n  MCP        {url}/mcp\n  REST       {url}/docs\n"
-        if settings.role == "worker":
-            doors = f"  Health     {url}/ready\n"
-        output.err.print(
-            f"MCP Knowledge {__version__} is ready.\n{doors}  Data       {escape(_where(settings))}\nStop with Ctrl-C."
-        )
-
-    serve_app(create_app(settings), settings, announce)
+    serve_app(create_app(settings), settings, lambda url: greet(settings, url, _where(settings)))
 
 
 def _check_sources(values: list[str]) -> list[str]:
@@ -302,6 +296,8 @@ def reindex(
 
 
 cli.command(name="migrate-to")(migrate_to)
+cli.command()(backup)
+cli.command()(restore)
 cli.command(name="eval")(evaluate)
 cli.add_typer(keys)
 

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from mcp_knowledge.adapters.backend import Backend, open_backend
 from mcp_knowledge.adapters.originals import open_blobs
+from mcp_knowledge.adapters.rows.archives import SqlArchiveStore
 from mcp_knowledge.adapters.rows.jobs import SqlJobQueue
 from mcp_knowledge.adapters.transfer.postgres_side import PostgresSide
 from mcp_knowledge.adapters.transfer.rows import Beginning, Compared, End, RowTransfer
@@ -21,11 +22,11 @@ from mcp_knowledge.errors import StartupError
 from mcp_knowledge.interfaces.cli import output
 from mcp_knowledge.interfaces.cli.ingest import progress_bar
 from mcp_knowledge.interfaces.serving import server_lock
+from mcp_knowledge.services.cleanup import release_running
 from mcp_knowledge.services.moving import Moved, Original, OriginalsMove
 from mcp_knowledge.services.presence import Presence
 from mcp_knowledge.settings import MIB, Settings
 
-_RUNNING_JOBS = 1000
 _SHOWN_KEYS = 20
 _BEGINNINGS: dict[Beginning, str] = {
     "new": "",
@@ -153,7 +154,7 @@ async def move(source: Settings, target: Settings, *, quiet: bool) -> MoveReport
             await rows.reject()
             return report
         await rows.finish()
-        await _release_running(SqlJobQueue(into.database))
+        await release_running(SqlJobQueue(into.database), SqlArchiveStore(into.database))
         return report
 
 
@@ -185,9 +186,3 @@ def _storage(settings: Settings) -> tuple[str, ...]:
 def _task(bar: Progress, name: str, total: int) -> Callable[[int], None]:
     task = bar.add_task(name, total=total)
     return lambda count: bar.advance(task, count)
-
-
-async def _release_running(queue: SqlJobQueue) -> None:
-    """Queue again what a killed worker of the source was at: nobody need wait for the end of its leases."""
-    for job in await queue.list(_RUNNING_JOBS, statuses=("running",)):
-        await queue.release(job)
