@@ -26,10 +26,11 @@ ValueKind = Literal["string", "number", "boolean", "null", "array", "object"]
 MAX_CONDITIONS = 50
 MAX_IN_VALUES = 1000
 MAX_FIELD_CHARS = 200
+FIELD_PATTERN = r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*"
 INDEXED_TEXT_CHARS = 128  # longer strings are indexed by a hash: equality is all that is asked of them
 
 _OPERATORS: tuple[Operator, ...] = get_args(Operator)
-_FIELD = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
+_FIELD = re.compile(FIELD_PATTERN)
 _ISO_DATE = re.compile(
     r"(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?(?:[Zz]|([+-])(\d\d)(?::?(\d\d))?)?)?", re.ASCII
 )

@@ -33,7 +33,7 @@ async def list_collections(request: Request) -> Response:
     "POST",
     "/collections",
     "Create a collection",
-    Answer(201, "The new collection.", schemas.Collection),
+    Answer(201, "The new collection.", schemas.Collection, headers=("Location",)),
     body=schemas.CollectionCreate,
     errors=("COLLECTION_EXISTS",),
 )

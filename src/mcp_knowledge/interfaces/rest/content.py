@@ -16,6 +16,7 @@ from mcp_knowledge.interfaces.rest.responses import json_response, large_json_re
 
 operations = Operations("Content")
 
+_FILE_HEADERS = ("Content-Disposition", "Content-Length", "Accept-Ranges", "ETag")
 _RANGE = re.compile(r"bytes=(\d{0,100})-(\d{0,100})", re.ASCII | re.IGNORECASE)
 
 
@@ -23,10 +24,16 @@ _RANGE = re.compile(r"bytes=(\d{0,100})-(\d{0,100})", re.ASCII | re.IGNORECASE)
     "GET",
     "/documents/{document_id}/file",
     "Download the original",
-    Answer(200, "The bytes, as an attachment.", media_type="application/octet-stream"),
-    Answer(206, "The part that a `Range` header with one range asks for.", media_type="application/octet-stream"),
-    Answer(416, "The `Range` lies outside the file.", media_type=None),
+    Answer(200, "The bytes, as an attachment.", media_type="*/*", headers=_FILE_HEADERS),
+    Answer(
+        206,
+        "The part that a `Range` header with one range asks for.",
+        media_type="*/*",
+        headers=(*_FILE_HEADERS, "Content-Range"),
+    ),
+    Answer(416, "The `Range` lies outside the file.", media_type=None, headers=("Content-Range",)),
     query=schemas.OriginalQuery,
+    headers=("Range", "If-Range"),
     errors=("DOCUMENT_NOT_FOUND", "REVISION_NOT_FOUND", "DOCUMENT_CONTENT_UNAVAILABLE"),
 )
 async def download_original(request: Request) -> Response:

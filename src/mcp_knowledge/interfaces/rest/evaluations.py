@@ -39,7 +39,7 @@ async def list_evaluations(request: Request) -> Response:
     "POST",
     "/evaluations",
     "Create an evaluation set",
-    Answer(201, "The new set.", shapes.EvaluationSet),
+    Answer(201, "The new set.", shapes.EvaluationSet, headers=("Location",)),
     body=shapes.EvaluationSetCreate,
     errors=("EVALUATION_EXISTS",),
 )
@@ -207,7 +207,9 @@ async def judge_query(request: Request) -> Response:
     "GET",
     "/evaluations/{set_id}/export",
     "Export the judged queries of a set as JSON Lines",
-    Answer(200, "One query a line: `{id, query, relevant, kind}`.", media_type=NDJSON),
+    Answer(
+        200, "One query a line: `{id, query, relevant, kind}`.", media_type=NDJSON, headers=("Content-Disposition",)
+    ),
     query=shapes.ExportQuery,
     errors=("EVALUATION_NOT_FOUND",),
 )

@@ -20,7 +20,7 @@ from mcp_knowledge.ports import Event
 from mcp_knowledge.services.events import Events
 
 HEARTBEAT_S = 15  # below the idle timeouts of common proxies (nginx: 60)
-MAX_EVENT_STREAMS = 100
+_AGAIN_S = 30
 _EVENT_STREAM = "text/event-stream"
 _EVENT_ID = re.compile(r"evt_[0-9a-f]{32}")
 
@@ -79,6 +79,7 @@ async def retry_job(request: Request) -> Response:
         media_type=_EVENT_STREAM,
     ),
     errors=("SERVICE_UNAVAILABLE",),
+    headers=("Last-Event-ID",),
     description="`Last-Event-ID` brings what was missed, as far as the server still has it. Polling always works too. "
     "An archive comes without its entries.",
 )
@@ -88,8 +89,8 @@ async def follow_events(request: Request) -> Response:
     if request.method == "HEAD":
         return Response(headers=headers)
     events = services(request).events
-    if events.reader_count >= MAX_EVENT_STREAMS:
-        raise KnowledgeError("SERVICE_UNAVAILABLE", "Too many clients follow events already.")
+    if events.reader_count >= events.most_readers:
+        raise KnowledgeError("SERVICE_UNAVAILABLE", "Too many clients follow events already.", retry_after_s=_AGAIN_S)
     last = request.headers.get("last-event-id", "")
     last_id = last if _EVENT_ID.fullmatch(last) else None
     stream = while_admitted(event_stream(events, last_id, HEARTBEAT_S), request.scope["admit_again"])
@@ -102,6 +103,7 @@ async def follow_events(request: Request) -> Response:
     "Follow changes, at a short address",
     Answer(200, "The same stream as `/api/v1/events`.", media_type=_EVENT_STREAM),
     errors=("SERVICE_UNAVAILABLE",),
+    headers=("Last-Event-ID",),
 )
 async def follow_events_briefly_addressed(request: Request) -> Response:
     """The same stream of changes."""

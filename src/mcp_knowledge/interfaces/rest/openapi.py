@@ -8,9 +8,16 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from mcp_knowledge import __version__
+from mcp_knowledge.domain.judged_queries import MAX_CASE_ID_CHARS
 from mcp_knowledge.errors import ERROR_CODES
 from mcp_knowledge.interfaces.rest import schemas
 from mcp_knowledge.interfaces.rest.access import SESSION_COOKIE, needed_scope
+from mcp_knowledge.interfaces.rest.documented_headers import (
+    HEADERS_BY_STATUS,
+    answer_headers,
+    header_components,
+    header_parameters,
+)
 from mcp_knowledge.interfaces.rest.operations import Answer, Operation
 
 Json = dict[str, Any]
@@ -33,6 +40,10 @@ _SECURITY_SCHEMES: Json = {
 _PARAMETER = re.compile(r"{(\w+)}")
 _EVERYWHERE = ("HOST_NOT_ALLOWED", "INTERNAL_ERROR")
 _WITH_BODY = ("INVALID_JSON", "INVALID_REQUEST", "INVALID_ARGUMENT", "PAYLOAD_TOO_LARGE")
+_PATH_SCHEMAS: dict[str, Json] = {
+    "number": {"type": "integer", "minimum": 1, "maximum": 999_999_999},
+    "case_id": {"type": "string", "minLength": 1, "maxLength": MAX_CASE_ID_CHARS},
+}
 
 
 class _Generator(GenerateJsonSchema):
@@ -45,10 +56,14 @@ class _Generator(GenerateJsonSchema):
 def error_codes(operation: Operation) -> list[str]:
     """Every code that an operation can answer with, its own first."""
     codes = list(operation.errors)
+    if operation.path != "/health":  # the one that asks nothing of the database
+        codes.append("SERVICE_UNAVAILABLE")
     if operation.body is not None:
         codes += _WITH_BODY
     if operation.query is not None:
         codes.append("INVALID_ARGUMENT")
+    if "{" in operation.path:  # what stands there may have slashes and control characters
+        codes.append("NOT_FOUND")
     scope = needed_scope(operation.method, operation.path)
     if scope is not None:
         codes.append("UNAUTHORIZED")
@@ -57,13 +72,20 @@ def error_codes(operation: Operation) -> list[str]:
     return list(dict.fromkeys([*codes, *_EVERYWHERE]))
 
 
-def openapi_document(operations: Iterable[Operation]) -> Json:
-    """The whole document."""
+def openapi_document(operations: Iterable[Operation], *, is_open: bool) -> Json:
+    """The whole document.
+
+    Args:
+        is_open: no passphrase is set, so that nobody needs credentials.
+    """
     operations = list(operations)
     definitions = _definitions(operations)
     paths: dict[str, Json] = {}
     for item in operations:
-        paths.setdefault(item.path, {})[item.method.lower()] = _operation(item, definitions)
+        data = _operation(item, definitions)
+        if is_open and data["security"]:
+            data["security"].append({})
+        paths.setdefault(item.path, {})[item.method.lower()] = data
     return {
         "openapi": OPENAPI_VERSION,
         "info": {
@@ -76,7 +98,11 @@ def openapi_document(operations: Iterable[Operation]) -> Json:
         },
         "tags": [{"name": tag} for tag in dict.fromkeys(item.tag for item in operations)],
         "paths": paths,
-        "components": {"schemas": definitions, "securitySchemes": _SECURITY_SCHEMES},
+        "components": {
+            "schemas": definitions,
+            "headers": header_components(),
+            "securitySchemes": _SECURITY_SCHEMES,
+        },
     }
 
 
@@ -106,6 +132,7 @@ def _operation(item: Operation, definitions: dict[str, Json]) -> Json:
     parameters = _path_parameters(item.path)
     if item.query is not None:
         parameters += _query_parameters(definitions[item.query.__name__])
+    parameters += header_parameters(item.headers)
     if parameters:
         data["parameters"] = parameters
     model = item.body or item.form
@@ -113,12 +140,13 @@ def _operation(item: Operation, definitions: dict[str, Json]) -> Json:
         media_type = "application/json" if item.body else "multipart/form-data"
         data["requestBody"] = {"required": True, "content": {media_type: {"schema": _reference(model)}}}
     elif item.text is not None:
-        data["requestBody"] = {"required": True, "content": {item.text: {"schema": {"type": "string"}}}}
+        content = {media_type: {"schema": {"type": "string"}} for media_type in (item.text, "text/plain")}
+        data["requestBody"] = {"required": True, "content": content}
     return data
 
 
 def _security(item: Operation) -> list[Json]:
-    """Any one of these will do; where no passphrase is set, nothing is needed."""
+    """Any one of these will do."""
     scope = needed_scope(item.method, item.path)
     return [] if scope is None else [{"apiKey": [scope]}, {"session": []}]
 
@@ -126,7 +154,8 @@ def _security(item: Operation) -> list[Json]:
 def _responses(item: Operation) -> Json:
     responses: dict[str, Json] = {}
     for answer in item.answers:
-        responses[str(answer.status)] = {"description": answer.meaning, **_content(answer)}
+        headers = answer_headers(answer.headers)
+        responses[str(answer.status)] = {"description": answer.meaning, "headers": headers, **_content(answer)}
     by_status: dict[int, list[str]] = {}
     for code in error_codes(item):
         by_status.setdefault(ERROR_CODES[code].status, []).append(code)
@@ -135,6 +164,7 @@ def _responses(item: Operation) -> Json:
             str(status),
             {
                 "description": ", ".join(codes),
+                "headers": answer_headers(HEADERS_BY_STATUS.get(status, ())),
                 "content": {"application/json": {"schema": _reference(schemas.Error)}},
             },
         )
@@ -153,7 +183,12 @@ def _reference(model: type[BaseModel]) -> Json:
 
 def _path_parameters(path: str) -> list[Json]:
     return [
-        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "schema": _PATH_SCHEMAS.get(name, {"type": "string", "minLength": 1}),
+        }
         for name in _PARAMETER.findall(path)
     ]
 
@@ -170,7 +205,12 @@ def _query_parameters(schema: Json) -> list[Json]:
             field = {**choices[0], **field}
         if field.get("default", 0) is None:
             del field["default"]
-        parameters.append({**parameter, "schema": field})
+        media_type = field.pop("contentMediaType", None)
+        if media_type is None:
+            parameters.append({**parameter, "schema": field})
+        else:  # a value that is written in another format within the query string
+            schema = field.pop("contentSchema", {})
+            parameters.append({**parameter, "content": {media_type: {"schema": schema}}})
     return parameters
 
 

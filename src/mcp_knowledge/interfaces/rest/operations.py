@@ -19,12 +19,16 @@ AnyHandler = TypeVar("AnyHandler", bound=Handler)
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A successful answer: its status, what it means, and its body's schema (None: not JSON, or no body at all)."""
+    """A successful answer: its status, what it means, and its body's schema (None: not JSON, or no body at all).
+
+    `headers` are those of `documented_headers` that it always has.
+    """
 
     status: int
     meaning: str
     schema: type[BaseModel] | None = None
     media_type: str | None = "application/json"
+    headers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,7 @@ class Operation:
         query: the parameters of the query string.
         body: the JSON body; `form` is the multipart body, for uploads; `text` the media type of any other one.
         errors: the codes it answers with, beside those that any route may give.
+        headers: those request headers of `documented_headers` that it heeds.
     """
 
     method: str
@@ -48,6 +53,7 @@ class Operation:
     body: type[BaseModel] | None = None
     form: type[BaseModel] | None = None
     text: str | None = None
+    headers: tuple[str, ...] = ()
     description: str = ""
 
 
@@ -75,6 +81,7 @@ class Operations:
         body: type[BaseModel] | None = None,
         form: type[BaseModel] | None = None,
         text: str | None = None,
+        headers: tuple[str, ...] = (),
         description: str = "",
     ) -> Callable[[AnyHandler], AnyHandler]:
         """Register the decorated handler for a method and path."""
@@ -93,6 +100,7 @@ class Operations:
                     body=body,
                     form=form,
                     text=text,
+                    headers=headers,
                     description=description,
                 )
             )

@@ -18,9 +18,15 @@ _MAX_NUMBER_DIGITS = 9
     "GET",
     "/documents/{document_id}/pages/{number}",
     "Show a page of the original",
-    Answer(200, "A picture of the page.", media_type="image/png"),
-    Answer(304, "The picture that the client has (`If-None-Match`) is still the right one.", media_type=None),
+    Answer(200, "A picture of the page.", media_type="image/png", headers=("ETag",)),
+    Answer(
+        304,
+        "The picture that the client has (`If-None-Match`) is still the right one.",
+        media_type=None,
+        headers=("ETag",),
+    ),
     query=schemas.PageImageQuery,
+    headers=("If-None-Match",),
     errors=(
         *("DOCUMENT_NOT_FOUND", "CHUNK_NOT_FOUND", "PAGES_UNAVAILABLE", "PAGE_NOT_FOUND", "PAGE_UNREADABLE"),
         *("DOCUMENT_CONTENT_UNAVAILABLE", "SERVICE_UNAVAILABLE"),

@@ -9,6 +9,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from mcp_knowledge.interfaces.rest.access import needed_scope
+from mcp_knowledge.interfaces.rest.context import services
 from mcp_knowledge.interfaces.rest.openapi import error_codes, openapi_document
 from mcp_knowledge.interfaces.rest.operations import Operation, Resource
 from mcp_knowledge.interfaces.rest.responses import json_response
@@ -31,11 +32,11 @@ class Field:
 
 def documentation_routes() -> list[Route]:
     """`/openapi.json` and `/docs`."""
-    document = _document()
+    document = _document(is_open=False)
     schemas = {name: _fields(schema) for name, schema in document["components"]["schemas"].items()}
 
     async def openapi(request: Request) -> Response:
-        return json_response(document)
+        return json_response(_document(is_open=not services(request).access.passphrase_required))
 
     async def page(request: Request) -> Response:
         return render(request, "reference.html", document=document, tags=_by_tag(document), schemas=schemas)
@@ -47,8 +48,8 @@ def documentation_routes() -> list[Route]:
 
 
 @cache
-def _document() -> Json:
-    return openapi_document(OPERATIONS)
+def _document(*, is_open: bool) -> Json:
+    return openapi_document(OPERATIONS, is_open=is_open)
 
 
 def _by_tag(document: Json) -> dict[str, list[Json]]:
@@ -70,9 +71,10 @@ def _by_tag(document: Json) -> dict[str, list[Json]]:
 
 
 def _parameter(item: Json) -> Field:
-    kind, link = _type(item["schema"])
+    schema = item.get("schema") or {"format": "JSON"}
+    kind, link = _type(schema)
     description = item.get("description") or ("in the path" if item["in"] == "path" else "")
-    return Field(item["name"], kind, link, item["required"], _with_default(description, item["schema"]))
+    return Field(item["name"], kind, link, item["required"], _with_default(description, schema))
 
 
 def _fields(schema: Json) -> list[Field]:
@@ -146,6 +148,7 @@ def _arguments(item: Operation) -> str:
 
 def _outcomes(item: Operation) -> str:
     successes = ", ".join(str(answer.status) for answer in item.answers)
-    shared = {"HOST_NOT_ALLOWED", "INTERNAL_ERROR", "UNAUTHORIZED", "FORBIDDEN"} - set(item.errors)
+    anywhere = {"HOST_NOT_ALLOWED", "INTERNAL_ERROR", "SERVICE_UNAVAILABLE", "UNAUTHORIZED", "FORBIDDEN", "NOT_FOUND"}
+    shared = anywhere - set(item.errors)
     codes = ", ".join(f"`{code}`" for code in error_codes(item) if code not in shared)
     return f"{successes}; {codes}" if codes else successes

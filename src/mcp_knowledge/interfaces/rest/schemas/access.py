@@ -7,8 +7,9 @@ from pydantic import Field, StringConstraints
 from mcp_knowledge.domain.access import MAX_PASSPHRASE_CHARS, AccessScope
 from mcp_knowledge.interfaces.rest.arguments import Arguments, NoControls
 from mcp_knowledge.interfaces.rest.schemas.common import Shape, Timestamp
+from mcp_knowledge.interfaces.rest.schemas.documented import SOME_LINE
 
-KeyName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200), NoControls]
+KeyName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200), NoControls, SOME_LINE]
 
 
 class Session(Shape):

@@ -5,14 +5,18 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from mcp_knowledge.interfaces.rest.arguments import Arguments, NoControls, NoNul, QueryInteger
+from mcp_knowledge.interfaces.rest.schemas.documented import NO_NUL, SOME_LINE, Documented
 
 Timestamp = Annotated[
     str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$", examples=["2026-01-31T09:30:00.000Z"])
 ]
 Id = Annotated[str, StringConstraints(min_length=1, max_length=200)]
-CollectionName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200), NoControls]
-Description = Annotated[str, StringConstraints(max_length=2000), NoNul]
-Title = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500), NoControls]
+CollectionName = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200), NoControls, SOME_LINE
+]
+Description = Annotated[str, StringConstraints(max_length=2000), NoNul, NO_NUL]
+Title = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500), NoControls, SOME_LINE]
+Cursor = Annotated[str, Documented(pattern="^[A-Za-z0-9_-]+$")]
 MetadataObject = dict[str, Any]
 
 
@@ -51,4 +55,4 @@ class PageQuery(Arguments):
     """How much of a list, and from where."""
 
     limit: QueryInteger = Field(50, description="Items on a page; brought into 1…MAX_LIST_LIMIT.")
-    cursor: str | None = Field(None, description="`nextCursor` of the page before.")
+    cursor: Cursor | None = Field(None, description="`nextCursor` of the page before.")

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel, StringConstraints
 from mcp_knowledge.domain.documents import ArchiveState, DocumentStatus, Stage
 from mcp_knowledge.interfaces.rest.arguments import Arguments, NoNul, QueryInteger
 from mcp_knowledge.interfaces.rest.schemas.common import (
+    Cursor,
     Id,
     MetadataObject,
     Ok,
@@ -16,6 +17,10 @@ from mcp_knowledge.interfaces.rest.schemas.common import (
     Title,
     changeable,
 )
+from mcp_knowledge.interfaces.rest.schemas.documented import FILTERS_IN_TEXT, NO_NUL, Documented
+from mcp_knowledge.services.catalog import CATALOG_FIELDS, CATALOG_STATUSES
+
+_CATALOG_FIELD = f"\\s*({'|'.join(CATALOG_FIELDS)})\\s*"
 
 
 class Progress(Shape):
@@ -67,7 +72,7 @@ class DocumentListQuery(PageQuery):
 
     collectionId: Id | None = None
     status: DocumentStatus | None = Field(None, description="Without it, all but deleting and deleted ones.")
-    search: Annotated[str, StringConstraints(max_length=200), NoNul] | None = Field(
+    search: Annotated[str, StringConstraints(max_length=200), NoNul, NO_NUL] | None = Field(
         None, description="A part of the title or file name, in any case."
     )
     sort: DocumentSortName = Field("-createdAt", description="`-` for descending.")
@@ -94,13 +99,17 @@ class DocumentUpload(BaseModel):
 
     file: bytes = Field(json_schema_extra={"format": "binary"}, description="The document, with its file name.")
     collectionId: str = Field("", description="The collection to file it in.")
-    metadata: str = Field("", description="A JSON object: up to 64 KiB, 64 levels.")
+    metadata: Annotated[str, Documented(contentMediaType="application/json", contentSchema={"type": "object"})] = Field(
+        "", description="A JSON object: up to 64 KiB, 64 levels."
+    )
 
 
 class DocumentFromUrl(Arguments):
     """Where the document is, and what to know of it."""
 
-    url: str = Field(description="An http or https address on the public internet.", examples=["https://example.com/"])
+    url: Annotated[str, Documented(pattern="^https?://")] = Field(
+        description="An http or https address on the public internet."
+    )
     collectionId: Id | None = Field(None, description="The collection to file it in.")
     metadata: MetadataObject | None = Field(None, description="Up to 64 KiB, 64 levels.")
 
@@ -298,17 +307,21 @@ class PageImageQuery(Arguments):
 class CatalogQuery(Arguments):
     """Which documents, and what of them."""
 
-    limit: QueryInteger = Field(50, description="Items on a page, 1…MAX_LIST_LIMIT.")
-    cursor: str | None = Field(None, description="`nextCursor` of the page before.")
-    status: str = Field("ready", description="pending, processing, ready, failed or deleted.")
+    limit: Annotated[QueryInteger, Documented(minimum=1)] = Field(50, description="Items on a page, 1…MAX_LIST_LIMIT.")
+    cursor: Cursor | None = Field(None, description="`nextCursor` of the page before.")
+    status: Annotated[str, Documented(enum=list(CATALOG_STATUSES))] = Field(
+        "ready", description="pending, processing, ready, failed or deleted."
+    )
     collectionId: Id | None = None
-    filters: str | None = Field(None, description="Metadata filters: a JSON object.")
-    fields: str | None = Field(
+    filters: Annotated[str, FILTERS_IN_TEXT] | None = Field(None, description="Metadata filters: a JSON object.")
+    fields: Annotated[str, Documented(pattern=f"^{_CATALOG_FIELD}(,{_CATALOG_FIELD})*$")] | None = Field(
         None,
         description="Comma-separated, from id, revisionId, title, sourcePath, metadata, status, updatedAt; "
         "without it, the first five.",
     )
-    ifCorpusVersion: str | None = Field(None, description="`generation:<n>`: answer only if the corpus changed since.")
+    ifCorpusVersion: Annotated[str, Documented(pattern=r"^generation:(0|[1-9][0-9]{0,18})$")] | None = Field(
+        None, description="`generation:<n>`: answer only if the corpus changed since."
+    )
 
 
 class CatalogItem(Shape):

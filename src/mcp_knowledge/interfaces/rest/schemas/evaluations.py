@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import ConfigDict, Field, StringConstraints
 
 from mcp_knowledge.domain.evaluations import Outcome, RunState, Verdict
 from mcp_knowledge.domain.judged_queries import MAX_CASE_ID_CHARS, MAX_JUDGED_DOCUMENTS, MAX_KIND_CHARS
@@ -17,15 +17,30 @@ from mcp_knowledge.interfaces.rest.schemas.common import (
     Timestamp,
     changeable,
 )
+from mcp_knowledge.interfaces.rest.schemas.documented import FILTERS, ONE_LINE, QUERY_TEXT, Documented
+from mcp_knowledge.services.search_request import MAX_IDS
 
 CaseId = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_CASE_ID_CHARS, pattern=r"^[^/]+$"),
     NoControls,
 ]
-Kind = Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAX_KIND_CHARS), NoControls]
+Query = Annotated[str, QUERY_TEXT]
+Kind = Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAX_KIND_CHARS), NoControls, ONE_LINE]
 DocumentIds = Annotated[list[Id], Field(max_length=MAX_JUDGED_DOCUMENTS)]
 _QUERY = "As a person would ask; 1 to 2,000 characters."
+_OF_A_DOCUMENT: dict[str, Any] = {
+    "required": ["documentId"],
+    "properties": {"documentId": {"type": "string"}, "noAnswer": {"type": "null"}},
+}
+_OF_THE_QUERY: dict[str, Any] = {
+    "required": ["noAnswer"],
+    "properties": {"documentId": {"type": "null"}, "noAnswer": {"type": "boolean"}},
+}
+_ANSWERED_AND_NOT: dict[str, Any] = {
+    "required": ["noAnswer", "relevant"],
+    "properties": {"noAnswer": {"const": True}, "relevant": {"minItems": 1}},
+}
 
 
 class EvaluationSet(Shape):
@@ -92,7 +107,9 @@ class EvaluationCaseId(Arguments):
 class EvaluationCaseWrite(Arguments):
     """A case as a whole. Without relevant documents, `noAnswer` says whether there are none."""
 
-    query: str = Field(description=_QUERY)
+    model_config = ConfigDict(json_schema_extra={"not": _ANSWERED_AND_NOT})
+
+    query: Query = Field(description=_QUERY)
     relevant: DocumentIds = Field([], description="Ids of the documents that answer it.")
     wrong: DocumentIds = Field([], description="Ids of documents that do not.")
     noAnswer: bool = False
@@ -102,7 +119,9 @@ class EvaluationCaseWrite(Arguments):
 class Judge(Arguments):
     """One judgement: of a document (`documentId` with `verdict`), or of the query as a whole (`noAnswer`)."""
 
-    query: str = Field(description=_QUERY)
+    model_config = ConfigDict(json_schema_extra={"anyOf": [_OF_A_DOCUMENT, _OF_THE_QUERY]})
+
+    query: Query = Field(description=_QUERY)
     documentId: Id | None = None
     verdict: Verdict | None = Field(None, description="null takes back what was said.")
     noAnswer: bool | None = Field(None, description="true: nothing here answers the query; false takes it back.")
@@ -150,8 +169,8 @@ class RunSettings(Arguments):
 
     mode: SearchMode = "hybrid"
     fusion: Fusion | None = Field(None, description="For hybrid; default FUSION.")
-    collectionIds: list[str] = Field([], description="Empty: no limit.")
-    filters: dict[str, Any] = Field({}, description="As in a search.")
+    collectionIds: Annotated[list[str], Documented(maxItems=MAX_IDS)] = Field([], description="Empty: no limit.")
+    filters: Annotated[dict[str, Any], FILTERS] = Field({}, description="As in a search.")
 
 
 class RunsCreate(Arguments):

@@ -7,8 +7,9 @@ from pydantic import Field, StringConstraints
 from mcp_knowledge.domain.filters import ValueKind
 from mcp_knowledge.interfaces.rest.arguments import Arguments, NoNul, QueryInteger
 from mcp_knowledge.interfaces.rest.schemas.common import Id, Shape
+from mcp_knowledge.interfaces.rest.schemas.documented import NO_NUL
 
-_Search = Annotated[str, StringConstraints(max_length=200), NoNul]
+_Search = Annotated[str, StringConstraints(max_length=200), NoNul, NO_NUL]
 
 
 class MetadataQuery(Arguments):

@@ -1,40 +1,46 @@
 """Searches and their answers."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from mcp_knowledge.domain.search import Collapse, ExpandType, Fusion, MatchMode, SearchMode
 from mcp_knowledge.interfaces.rest.arguments import Arguments
 from mcp_knowledge.interfaces.rest.schemas.common import MetadataObject, Shape
+from mcp_knowledge.interfaces.rest.schemas.documented import FILTERS, QUERY_TEXT, Documented
 from mcp_knowledge.interfaces.rest.schemas.documents import Location
+from mcp_knowledge.services.search_request import MAX_IDS
+
+_Ids = Annotated[list[str], Documented(maxItems=MAX_IDS)]
 
 
 class ExpandRequest(Arguments):
     """How much text around each hit."""
 
-    type: ExpandType = "none"
-    before: int = Field(2, ge=0, le=5, description="Chunks before, for `neighbors`.")
-    after: int = Field(2, ge=0, le=5, description="Chunks after, for `neighbors`.")
+    type: ExpandType | None = "none"
+    before: Annotated[int, Field(ge=0, le=5)] | None = Field(2, description="Chunks before, for `neighbors`.")
+    after: Annotated[int, Field(ge=0, le=5)] | None = Field(2, description="Chunks after, for `neighbors`.")
 
 
 class SearchRequest(BaseModel):
-    """A search."""
+    """A search. A null is as good as a field that is left out, except for the query."""
 
-    query: str = Field(min_length=1, max_length=2000)
-    mode: SearchMode = "hybrid"
-    limit: int = Field(8, description="Hits; brought into 1…MAX_SEARCH_LIMIT_API.")
-    collectionIds: list[str] = Field([], description="Empty: no limit.")
-    documentIds: list[str] = Field([], description="Empty: no limit.")
-    filters: dict[str, Any] = Field(
+    model_config = ConfigDict(extra="forbid")
+
+    query: Annotated[str, QUERY_TEXT]
+    mode: SearchMode | None = "hybrid"
+    limit: int | None = Field(8, description="Hits; brought into 1…MAX_SEARCH_LIMIT_API.")
+    collectionIds: _Ids | None = Field([], description="Empty: no limit.")
+    documentIds: _Ids | None = Field([], description="Empty: no limit.")
+    filters: Annotated[dict[str, Any], FILTERS] | None = Field(
         {},
         description="Metadata field to a value, or to an object of eq, neq, in, exists, gte, lte; all must hold.",
         examples=[{"year": {"gte": 2024}, "team": "audit"}],
     )
-    fusion: Fusion = Field("rrf", description="How the two sides are fused in hybrid mode.")
-    expand: ExpandRequest = Field(default_factory=lambda: ExpandRequest(type="none", before=2, after=2))
-    collapse: Collapse = Field("none", description="`document`: the best passage of each document.")
-    explain: bool = Field(False, description="Answer as /search/explain does.")
+    fusion: Fusion | None = Field("rrf", description="How the two sides are fused in hybrid mode.")
+    expand: ExpandRequest | None = Field(default_factory=lambda: ExpandRequest(type="none", before=2, after=2))
+    collapse: Collapse | None = Field("none", description="`document`: the best passage of each document.")
+    explain: bool | None = Field(False, description="Answer as /search/explain does.")
 
 
 class Contributions(Shape):
@@ -56,6 +62,9 @@ class Ranking(Shape):
     lexicalMatchMode: MatchMode | None = None
     chunkRank: int | None = None
     contributions: Contributions
+    normalizedScores: Contributions | None = Field(
+        None, description="With fusion `relative`: each side's score, brought to 0…1 over its candidates."
+    )
 
 
 class Highlight(Shape):
@@ -92,6 +101,7 @@ class SideCandidate(Shape):
     rank: int
     score: float
     matchMode: MatchMode | None = None
+    normalizedScore: float | None = Field(None, description="With fusion `relative`: the score brought to 0…1.")
 
 
 class Timings(Shape):

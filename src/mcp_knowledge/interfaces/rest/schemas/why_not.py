@@ -1,20 +1,29 @@
 """Why something is not among a search's hits."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from mcp_knowledge.domain.absence import Outcome, Subject, Unfit
 from mcp_knowledge.domain.search import MatchMode
 from mcp_knowledge.interfaces.rest.schemas.common import Shape
+from mcp_knowledge.interfaces.rest.schemas.documented import ASCII
 from mcp_knowledge.interfaces.rest.schemas.search import SearchRequest
 
 
 class WhyNotRequest(SearchRequest):
     """A search, and what is missing in it: a document, a chunk, or a chunk of a certain document."""
 
-    documentId: str | None = Field(None, description="The document in question.")
-    chunkId: str | None = Field(None, description="The chunk in question.")
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [
+                {"required": [name], "properties": {name: {"type": "string"}}} for name in ("documentId", "chunkId")
+            ]
+        }
+    )
+
+    documentId: Annotated[str, ASCII] | None = Field(None, description="The document in question.")
+    chunkId: Annotated[str, ASCII] | None = Field(None, description="The chunk in question.")
 
 
 class CheckedCondition(Shape):

@@ -1,0 +1,20 @@
+"""Every operation of the OpenAPI document with generated requests: nothing breaks, and all is as documented.
+
+`make fuzz` goes on for longer, with requests that differ each time.
+"""
+
+import pytest
+from rest_fuzz import Budget, fuzz
+
+from mcp_knowledge.settings import Settings
+
+# Few, so that they take seconds: schemathesis derives some 40 requests an operation from its schema beside them.
+EVERYTHING = Budget(examples=4)
+GENERATED = Budget(examples=3, phases=("fuzzing",))
+
+
+@pytest.mark.both_databases
+def test_no_request_breaks_anything_and_every_answer_is_as_documented(settings: Settings) -> None:
+    found = fuzz(settings, EVERYTHING if settings.database_driver == "sqlite" else GENERATED)
+    assert not found.failures, found.report()
+    assert found.requests > 150 and found.statuses[200] > 50  # else it has tried nothing
