@@ -2,6 +2,9 @@
 
 import asyncio
 import hashlib
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -102,3 +105,25 @@ async def test_a_missing_or_unfit_model_is_a_clear_failure_without_paths(tmp_pat
     wider = MiniLmEmbedder(load_settings(_env_file=None, embedding_dimensions=768))
     with pytest.raises(KnowledgeError, match="384 dimensions"):
         await wider.embed_query("anything")
+
+
+def test_the_model_runs_without_a_report_to_its_makers(tmp_path: Path) -> None:
+    """ONNX Runtime's official builds keep an id of the machine and a queue of reports below the home folder."""
+    program = (
+        "from mcp_knowledge.adapters.minilm import MiniLmEmbedder\n"
+        "from mcp_knowledge.settings import load_settings\n"
+        "import asyncio\n"
+        "print(asyncio.run(MiniLmEmbedder(load_settings()).embed_query('tides')).shape)\n"
+    )
+    silencing = ("CI", "TF_BUILD", "GITHUB_ACTIONS", "ORT_DISABLE_TELEMETRY", "XDG_CACHE_HOME")
+    environment = {name: value for name, value in os.environ.items() if name not in silencing}
+    result = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**environment, "HOME": str(tmp_path)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert result.stdout.strip() == "(384,)", result.stderr
+    assert [*tmp_path.rglob("*")] == []

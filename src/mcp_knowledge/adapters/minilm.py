@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import onnxruntime as ort  # type: ignore[import-untyped]  # has no type information
 from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
@@ -27,6 +27,9 @@ from mcp_knowledge.domain.chunking import PREFIX_VERSION
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.ports import Vector
 from mcp_knowledge.settings import Settings
+
+if TYPE_CHECKING:
+    import onnxruntime as ort  # type: ignore[import-untyped]  # has no type information
 
 PASSAGE_THREADS = 2
 QUERY_THREADS = 2
@@ -167,7 +170,7 @@ class MiniLmEmbedder:
         return np.asarray(result[0], np.float32)
 
     @property
-    def _session(self) -> ort.InferenceSession:
+    def _session(self) -> "ort.InferenceSession":
         with self._lock:
             return self._loaded_session
 
@@ -181,7 +184,7 @@ class MiniLmEmbedder:
         return _tokenizer_of(str(_model_file(self._folder / "tokenizer.json")))
 
     @cached_property
-    def _loaded_session(self) -> ort.InferenceSession:
+    def _loaded_session(self) -> "ort.InferenceSession":
         session = _session_of(str(_model_file(self._folder / "model.onnx")))
         width = session.get_outputs()[0].shape[-1]
         if width != self.dimensions:
@@ -194,7 +197,12 @@ class MiniLmEmbedder:
 
 # Whoever opens the services again in one process gets the model that is there: it takes 30 MB and 0.1 s each time.
 @lru_cache(maxsize=1)
-def _session_of(path: str) -> ort.InferenceSession:
+def _session_of(path: str) -> "ort.InferenceSession":
+    # Its makers' builds keep an id of the machine and report to them, from the import on (their Privacy.md). Nothing
+    # leaves this machine, so it is told before it is loaded.
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+    import onnxruntime as ort
+
     options = ort.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
