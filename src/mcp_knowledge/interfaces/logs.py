@@ -20,14 +20,18 @@ _QUIET = ("uvicorn.access", "uvicorn.asgi")
 log = logging.getLogger("mcp_knowledge.process")
 
 
+def is_json(settings: Settings) -> bool:
+    """Whether the log is for machines."""
+    return settings.log_format == "json" or (settings.log_format == "auto" and not sys.stderr.isatty())
+
+
 def configure_logging(settings: Settings) -> None:
     """Send the log to standard error in the configured form; replaces what was set up before. Warnings of Python and
     exceptions that nobody catches go there too.
     """
-    as_json = settings.log_format == "json" or (settings.log_format == "auto" and not sys.stderr.isatty())
     root, level = logging.getLogger(), getattr(logging, settings.log_level.upper())
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonFormatter() if as_json else TextFormatter())
+    handler.setFormatter(JsonFormatter() if is_json(settings) else TextFormatter())
     root.handlers[:] = [handler]
     root.setLevel(max(level, logging.WARNING))
     for name in _TALKATIVE:

@@ -14,6 +14,7 @@ from mcp_knowledge.interfaces.web.errors import error_page, wants_page
 
 log = logging.getLogger(__name__)
 
+_OTHERS_FAULTS = frozenset({"URL_FETCH_FAILED", "URL_FETCH_TIMEOUT"})  # of a server that a user named
 _CODES_BY_STATUS = {404: "NOT_FOUND", 405: "METHOD_NOT_ALLOWED", 413: "PAYLOAD_TOO_LARGE"}
 
 
@@ -54,7 +55,8 @@ def log_failure(error: Exception) -> None:
 async def handle_error(request: Request, error: Exception) -> Response:
     """The one exception handler of the application: the envelope, or a page for a person who followed a link."""
     known = as_knowledge_error(error)
-    if known.status >= 500 and (known.code != "SERVICE_UNAVAILABLE" or known.__cause__ is not None):
+    unforeseen = known.code != "SERVICE_UNAVAILABLE" or known.__cause__ is not None
+    if known.status >= 500 and known.code not in _OTHERS_FAULTS and unforeseen:
         log_failure(error)
     if wants_page(request):
         return error_page(request, known)
