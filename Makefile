@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: serve serve-postgres test test-fast lint lock docs screenshots install install-test clean
+.PHONY: serve serve-postgres test test-fast fuzz lint lock docs screenshots install install-test clean
 
 serve: $(VENV)/.runtime
 	$(BIN)/mcp-knowledge serve
@@ -34,6 +34,11 @@ test: lint
 # What is worth running at every change.
 test-fast: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+# Ever new requests and messages against REST and MCP, on both databases: make fuzz MINUTES=30, or SEED=… of an earlier round.
+MINUTES ?= 10
+fuzz: $(VENV)/.test
+	$(BIN)/python scripts/fuzz.py --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only "$(ONLY)")
 
 lint: $(VENV)/.test
 	$(BIN)/ruff format --check --quiet src tests benchmarks scripts

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import schemathesis
+from leaks import LEAKS
 from schemathesis import Case, CheckContext, HookContext, Response
 from schemathesis.config import SchemathesisConfig
 from schemathesis.core.failures import Failure
@@ -42,10 +43,6 @@ BEYOND_SCHEMAS = {
     *("INVALID_CURSOR", "SSRF_BLOCKED", "DOCUMENT_UNSUPPORTED_FORMAT", "INVALID_UPLOAD", "INVALID_METADATA"),
     *("INVALID_ARGUMENT", "INVALID_FILTER"),
 }
-LEAKS = re.compile(
-    rb"Traceback|site-packages|mcp_knowledge[./]|\.py\b|pydantic|starlette|sqlite|apsw|psycopg|\bSELECT\b|\bINSERT INTO"
-    rb"|\bUPDATE \w+ SET\b|\w+Error\b(?!\")|<\w+ object at|0x[0-9a-f]{8,}|[Ee]xpecting value|codec can't"
-)
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 
 
