@@ -5,12 +5,14 @@ from before would look like one of now.
 """
 
 import asyncio
+import re
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from prometheus_client.core import GaugeMetricFamily, Metric
-from prometheus_client.exposition import choose_encoder
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from prometheus_client.openmetrics import exposition as openmetrics
 from prometheus_client.registry import Collector
 
 from mcp_knowledge.domain.documents import JOB_STATUSES, DocumentStatus
@@ -21,6 +23,7 @@ from mcp_knowledge.services.metrics import REGISTRY
 _PATIENCE_S = 2.5  # of a scrape, which Prometheus gives up after 10 seconds
 _UP = "1 if the database gave the figures of documents and jobs just now."
 _PAUSED = "1 while the worker waits for a database or a storage that is away."
+_OPENMETRICS = re.compile(r"application/openmetrics-text\s*(;\s*version=1\.0\.0\s*)?([;,]\s*(?!version)|$)")
 _HOLDS_S = 1.0  # several scrapers at once cost no more than one
 _LIVE_STATUSES: tuple[DocumentStatus, ...] = ("pending", "processing", "ready", "failed", "deleting")
 
@@ -65,8 +68,12 @@ class Figures:
                 stock = await self._look.answer(_PATIENCE_S)
             except Exception:  # the log has it from those who need the database
                 stock = None
-        encode, media_type = choose_encoder(accept)
-        return encode(_Families(stock, self._paused())), media_type
+        shown = _Families(stock, self._paused())
+        # Not by the library, which takes any text for a version and fails at some.
+        if _OPENMETRICS.search(accept):
+            made = openmetrics.generate_latest(shown, version="1.0.0")  # type: ignore[no-untyped-call]  # has no types
+            return made, openmetrics.CONTENT_TYPE_LATEST
+        return generate_latest(shown), CONTENT_TYPE_PLAIN_0_0_4
 
     async def _take_stock(self) -> Stock:
         counts, due_ms = await asyncio.gather(self._count(), self._next_due_ms())
