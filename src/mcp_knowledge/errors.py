@@ -4,6 +4,7 @@ Every failure a client can see is a `KnowledgeError` with a code of `ERROR_CODES
 from it.
 """
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -68,7 +69,9 @@ ERROR_CODES: dict[str, ErrorCode] = {
         409, "The document or the selection changed since this cursor was made. Start again without it."
     ),
     "DOCUMENT_BLOCK_TOO_LARGE": ErrorCode(422, "A block of this document is larger than one answer may be."),
-    "DOCUMENT_CONTENT_UNAVAILABLE": ErrorCode(404, "The content of this document is not available (yet)."),
+    "DOCUMENT_CONTENT_UNAVAILABLE": ErrorCode(
+        404, "The content of this document is not available: it is not ready, or its original is missing or damaged."
+    ),
     "DOCUMENT_CHANGED": ErrorCode(
         409, "Somebody changed this document meanwhile. Look at it again, then make your change."
     ),
@@ -78,6 +81,8 @@ ERROR_CODES: dict[str, ErrorCode] = {
     "EMBEDDING_MISMATCH": ErrorCode(
         409, "The index was made with another embedding model. Run 'mcp-knowledge reindex --all' to embed it again."
     ),
+    "REQUEST_TIMEOUT": ErrorCode(408, "The request did not arrive in time. Send it again."),
+    "REQUEST_HEAD_TOO_LARGE": ErrorCode(431, "The address and headers of this request are too large."),
     "TOO_MANY_ATTEMPTS": ErrorCode(429, "Too many attempts. Wait a few minutes."),
     "INTERNAL_ERROR": ErrorCode(
         500, "Something went wrong on our side. The log has the details under this request id."
@@ -132,10 +137,43 @@ class StartupError(Exception):
     """
 
 
+_DISK_FAULTS = {
+    errno.ENOSPC: "the disk is full. Make room on it",
+    errno.EDQUOT: "the disk quota is used up. Make room, or raise it",
+    errno.EROFS: "the disk is read-only. Mount it for writing",
+    errno.EACCES: "permission is denied. Give the user of the service the right to read and write it",
+    errno.EPERM: "permission is denied. Give the user of the service the right to read and write it",
+    errno.ENOENT: "its folder is gone. Mount its disk again, or put it back",
+    errno.EEXIST: "a file is in the place of its folder. Move that file away",
+    errno.ENOTDIR: "a file is in the place of its folder. Move that file away",
+    errno.EIO: "the disk does not work. Look at the system's log",
+}
+
+
+def disk_fault(error: OSError) -> str:
+    """What the system says of a disk, and the next step, as the end of a sentence."""
+    return _DISK_FAULTS.get(error.errno or 0, f"the system says: {error.strerror or type(error).__name__}") + "."
+
+
+def is_disk_fault(error: OSError) -> bool:
+    """Whether the system says of a disk that it cannot be used, or not by this user."""
+    return error.errno in _DISK_FAULTS
+
+
 @contextmanager
 def storing() -> Iterator[None]:
     """Around writing a file of ours: a fault of the disk is SERVICE_UNAVAILABLE, and not the file's or the user's."""
     try:
         yield
     except OSError as error:
-        raise KnowledgeError("SERVICE_UNAVAILABLE", "The file could not be stored. The disk may be full.") from error
+        message = f"The file could not be stored: {disk_fault(error)}"
+        raise KnowledgeError("SERVICE_UNAVAILABLE", message) from error
+
+
+@contextmanager
+def opening(what: str) -> Iterator[None]:
+    """Around the files that a start needs: a fault of the disk is a StartupError that names `what`."""
+    try:
+        yield
+    except OSError as error:
+        raise StartupError(f"{what} cannot be used: {disk_fault(error)} Nothing was changed.") from error

@@ -1,8 +1,10 @@
 """Running the HTTP server, and finding one that runs already on a data directory."""
 
 import asyncio
+import errno
 import fcntl
 import json
+import logging
 import os
 import secrets
 import signal
@@ -10,7 +12,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -19,12 +21,35 @@ import uvicorn
 import uvloop
 from fastapi import FastAPI
 
-from mcp_knowledge.errors import StartupError
-from mcp_knowledge.interfaces.protocol import JsonErrorProtocol
+from mcp_knowledge.errors import StartupError, disk_fault, opening
+from mcp_knowledge.interfaces.connections import (
+    PATIENCE,
+    Connections,
+    Patience,
+    most_connections,
+    raise_descriptor_limit,
+)
+from mcp_knowledge.interfaces.logs import log_uncaught
+from mcp_knowledge.interfaces.protocol import GuardedProtocol
 from mcp_knowledge.settings import Settings
+
+log = logging.getLogger(__name__)
 
 GRACEFUL_SHUTDOWN_S = 7  # for requests under way, while the worker ends too; all within 10 seconds
 _BACKLOG = 1024
+# What connections take over from their listener, on Linux. So many bytes of an answer the system keeps that the network
+# has not taken yet, where it would take megabytes of whoever reads nothing; and for so many milliseconds it waits for a
+# client that is gone without a word, where it would wait for a quarter of an hour.
+_TCP_OPTIONS = tuple(
+    (getattr(socket, name), value)
+    for name, value in (("TCP_NOTSENT_LOWAT", 128 * 1024), ("TCP_USER_TIMEOUT", 60_000))
+    if hasattr(socket, name)
+)
+_LOOPBACK = "127.0.0.1"
+_BIND_STEPS = {
+    errno.EADDRINUSE: "Stop the program that uses it, or set PORT to another one.",
+    errno.EACCES: "Set PORT to one above 1023, or have the system let this user have it.",
+}
 _SERVER = "server"  # begins the names of a server's files
 _STARTED_S = 60.0  # by then a server holds its lock
 
@@ -63,7 +88,6 @@ def _is_free(lock: Path) -> bool:
 @contextmanager
 def server_lock(data_dir: Path) -> Iterator[None]:
     """Hold the data directory for one server. The lock dies with the process, however it ends. Raises StartupError."""
-    data_dir.mkdir(parents=True, exist_ok=True)
     with _locked(data_dir / f"{_SERVER}.lock"):
         yield
 
@@ -81,7 +105,6 @@ def server_note(settings: Settings) -> Iterator[Path]:
         with server_lock(data_dir):
             yield from _note(data_dir / f"{_SERVER}.json")
         return
-    data_dir.mkdir(parents=True, exist_ok=True)
     _remove_traces(data_dir)
     lock = data_dir / f"{_SERVER}-{secrets.token_hex(4)}.lock"
     with _locked(lock):
@@ -95,12 +118,16 @@ def _note(path: Path) -> Iterator[Path]:
     try:
         yield path
     finally:
-        path.unlink(missing_ok=True)
+        with suppress(OSError):  # its disk may have gone meanwhile
+            path.unlink()
 
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    with path.open("w") as lock:
+    with opening(f"The data directory {path.parent}"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("w")
+    with file as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -121,19 +148,20 @@ def _remove_traces(data_dir: Path) -> None:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A listening socket. Raises StartupError."""
+    """A listening socket. `localhost` is this machine alone, whatever a hosts file says of it. Raises StartupError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    for option, value in _TCP_OPTIONS:
+        listener.setsockopt(socket.IPPROTO_TCP, option, value)
     try:
-        listener.bind((host, port))
+        listener.bind((_LOOPBACK if host == "localhost" else host, port))
         listener.listen(_BACKLOG)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
         listener.close()
-        raise StartupError(
-            f"Cannot listen on {host}:{port} ({error.strerror}). "
-            "Stop the program that uses it, or set PORT to another one."
-        ) from None
+        step = _BIND_STEPS.get(getattr(error, "errno", 0), "Set HOST to an address or a name of this machine.")
+        reason = getattr(error, "strerror", None) or "no host name"
+        raise StartupError(f"Cannot listen on {host}:{port} ({reason}). {step}") from None
     listener.setblocking(False)
     return listener
 
@@ -141,8 +169,15 @@ def bind(host: str, port: int) -> socket.socket:
 class _Server(uvicorn.Server):
     """Uvicorn, telling when it listens, and ending event streams as soon as it is asked to stop."""
 
-    def __init__(self, config: uvicorn.Config, on_listening: Callable[[], None], on_stop: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        connections: Connections,
+        on_listening: Callable[[], None],
+        on_stop: Callable[[], None],
+    ) -> None:
         super().__init__(config)
+        self.server_state = connections
         self._on_listening = on_listening
         self._on_stop = on_stop
 
@@ -156,21 +191,25 @@ class _Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
-def serve(app: FastAPI, settings: Settings, announce: Callable[[str], None]) -> None:
+def serve(app: FastAPI, settings: Settings, announce: Callable[[str], None], patience: Patience = PATIENCE) -> None:
     """Serve until SIGTERM or SIGINT; `announce` gets the address once requests are answered. Raises StartupError."""
+    connections = Connections(patience, most_connections(raise_descriptor_limit()))
     with server_note(settings) as note, bind(settings.host, settings.port) as listener:
         port = listener.getsockname()[1]
         url = f"http://{f'[{settings.host}]' if ':' in settings.host else settings.host}:{port}"
 
         def on_listening() -> None:
-            temporary = note.with_suffix(".tmp")
-            temporary.write_text(json.dumps({"url": url, "pid": os.getpid()}))
-            temporary.replace(note)
+            try:
+                temporary = note.with_suffix(".tmp")
+                temporary.write_text(json.dumps({"url": url, "pid": os.getpid()}))
+                temporary.replace(note)
+            except OSError as error:
+                log.warning("The command line will not find this server by itself: %s", disk_fault(error))
             announce(url)
 
         config = uvicorn.Config(
             app,
-            http=JsonErrorProtocol,
+            http=GuardedProtocol,
             ws="none",
             proxy_headers=False,  # else anyone on this machine could choose the address that its requests come from
             lifespan="off",  # run below: a failed start is then an exception with a sentence, not a logged traceback
@@ -183,15 +222,21 @@ def serve(app: FastAPI, settings: Settings, announce: Callable[[str], None]) -> 
         async def run() -> None:
             async with app.router.lifespan_context(app):
                 services, loop = app.state.services, asyncio.get_running_loop()
+                loop.set_exception_handler(log_uncaught)
                 stopping: list[asyncio.Task[None]] = []
 
                 def on_stop() -> None:
                     stopping_in_order.set()
+                    services.status.stop()
                     services.events.close()
+                    loop.call_soon_threadsafe(connections.stop)
                     # Now, not after the last request: a client that never finishes must not cost the worker time.
                     loop.call_soon_threadsafe(lambda: stopping.append(asyncio.create_task(services.background.stop())))
 
-                await _Server(config, on_listening, on_stop).serve(sockets=[listener])
+                _share_out(app, connections.most)
+                watching = asyncio.create_task(connections.watch())
+                await _Server(config, connections, on_listening, on_stop).serve(sockets=[listener])
+                watching.cancel()
                 await asyncio.gather(*stopping)
 
         with (
@@ -199,6 +244,13 @@ def serve(app: FastAPI, settings: Settings, announce: Callable[[str], None]) -> 
             asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
         ):
             runner.run(run())
+
+
+def _share_out(app: FastAPI, connections: int) -> None:
+    """Leave room for short requests, however many clients follow events or send large files."""
+    events, bodies = app.state.services.events, app.state.bodies
+    events.most_readers = min(events.most_readers, connections // 2)
+    bodies.at_once = min(bodies.at_once, connections // 4)
 
 
 @contextmanager

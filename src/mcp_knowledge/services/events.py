@@ -12,6 +12,7 @@ from mcp_knowledge.services.references import Data, EventKind, LookUp, Reference
 
 log = logging.getLogger(__name__)
 
+MAX_READERS = 1000  # each takes some 50 KB, mostly for its connection
 KEPT_EVENTS = 1000  # a client that missed more than these polls instead
 _WAITING_EVENTS = 1000  # a reader this far behind is cut off rather than held in memory
 _FOLLOWED_S = 60.0  # events go on for so long after the last reader: it may only have lost its connection
@@ -30,6 +31,7 @@ class Events:
     def __init__(self, broadcast: Broadcast | None = None, look_up: LookUp | None = None) -> None:
         self._broadcast, self._look_up = broadcast, look_up
         self._kept: deque[Event | Reference] = deque(maxlen=KEPT_EVENTS)
+        self.most_readers = MAX_READERS
         self._readers: set[asyncio.Queue[Event | None]] = set()
         self._heard: list[Reference] = []
         self._looking: asyncio.Task[None] | None = None

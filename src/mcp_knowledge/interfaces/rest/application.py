@@ -11,6 +11,7 @@ from starlette.types import Lifespan
 from mcp_knowledge import __version__
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.rest.access import Gate
+from mcp_knowledge.interfaces.rest.bodies import Bodies, BodyGuard
 from mcp_knowledge.interfaces.rest.errors import handle_error
 from mcp_knowledge.interfaces.rest.middleware import Frame
 
@@ -40,5 +41,7 @@ def application(
         },
     )
     app.router.routes.extend(routes)
+    app.state.bodies = Bodies()
+    app.add_middleware(BodyGuard, bodies=app.state.bodies)
     app.add_middleware(Frame, gate=gate, pages=pages)
     return app

@@ -60,6 +60,8 @@ def error_codes(operation: Operation) -> list[str]:
         codes.append("SERVICE_UNAVAILABLE")
     if operation.body is not None:
         codes += _WITH_BODY
+    if operation.body is not None or operation.form is not None or operation.text is not None:
+        codes.append("REQUEST_TIMEOUT")
     if operation.query is not None:
         codes.append("INVALID_ARGUMENT")
     if "{" in operation.path:  # what stands there may have slashes and control characters

@@ -1,8 +1,10 @@
 """Streaming multipart uploads: the file goes straight into a temporary file, counted and hashed on the way."""
 
 import asyncio
+import errno
 import hashlib
 import secrets
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -25,6 +27,9 @@ Door = Intake | Library
 
 _FORM_OVERHEAD_BYTES = 1024 * 1024  # boundaries, part headers and small fields beside the file
 _BUFFER_BYTES = 1024 * 1024  # what is gathered before a write leaves the event loop
+# Uploads leave so much of the disk free, or this part of a small one: the database, which may be on it, must go on.
+_RESERVED_BYTES = 64 * 1024 * 1024
+_RESERVED_SHARE = 0.02
 _INLINE_BYTES = 64 * 1024  # hashing and writing this little costs less than handing it to a thread
 
 
@@ -54,6 +59,7 @@ async def receive_upload(request: Request, door: Door, max_bytes: int) -> Upload
     announced = request.headers.get("content-length", "")
     if announced.isdecimal() and (len(announced) > 18 or int(announced) > most):
         raise _too_large(max_bytes)
+    _check_room(door.upload_dir(), int(announced) if announced.isdecimal() else 0)
     with _Receiver(door, max_bytes) as receiver:
         parser = receiver.parser(boundary)
         received = 0
@@ -80,6 +86,14 @@ def _boundary(request: Request) -> bytes:
 
 def _too_large(max_bytes: int) -> KnowledgeError:
     return KnowledgeError("PAYLOAD_TOO_LARGE", f"This upload is too large: a file may have {max_bytes:,} bytes.")
+
+
+def _check_room(folder: Path, size_bytes: int) -> None:
+    """Raises SERVICE_UNAVAILABLE when the disk has no room for so much and what others need."""
+    with storing():
+        disk = shutil.disk_usage(folder)
+        if disk.free - size_bytes < min(_RESERVED_BYTES, int(disk.total * _RESERVED_SHARE)):
+            raise OSError(errno.ENOSPC, f"Uploads may not take the last {_RESERVED_BYTES:,} bytes of the disk")
 
 
 class _Receiver:
@@ -225,8 +239,9 @@ class _Receiver:
         self._ended = True
 
     def _write(self) -> None:
-        assert self._target is not None
+        assert self._target is not None and self._path is not None
         self._hash.update(self._buffer)
+        _check_room(self._path.parent, len(self._buffer))
         with storing(), memoryview(self._buffer) as view:
             done = 0
             while done < len(view):

@@ -1,0 +1,458 @@
+"""What hostile clients cost a server, and what its other clients notice.
+
+    python benchmarks/abuse.py [--only NAME …] [--seconds 20] [--descriptors 128]
+
+Starts a server of its own, with some documents, and attacks it in one way after another, for so many seconds each. All
+the while a neighbour asks for its health, a search and a document, each on a new connection. Prints a Markdown table:
+what the attackers were told, the server's resident memory and open descriptors before, at most, and when they are gone,
+and how long the neighbour waited. At last the server is told to stop while clients of every kind are attached.
+"""
+
+import argparse
+import asyncio
+import os
+import resource
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+from mcp_knowledge.domain.metrics import percentile
+
+sys.path.append(str(Path(__file__).parent.parent / "tests"))
+from front_door import Server  # it lies with the tests
+
+_MIB = 1024 * 1024
+_LOOK_S, _LOOKS = 0.2, 150  # for descriptors to come back: half a minute
+_HOST = b"Host: localhost\r\n"
+_BOUNDARY = b"edge"
+_PART = b'--edge\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n'
+
+
+@dataclass
+class Field:
+    """Where an attack takes place.
+
+    Args:
+        big: the id of a document of 30 MB.
+        told: what the attackers got: the status of an answer, or how the connection ended.
+    """
+
+    host: str
+    port: int
+    seconds: float
+    big: str
+    small: str
+    told: Counter[str] = field(default_factory=Counter)
+    writers: list[asyncio.StreamWriter] = field(default_factory=list)
+
+    async def connect(self, receive_bytes: int = 4096) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
+        """A connection with a small buffer, so that what is not read waits at the server."""
+        try:
+            connected = await asyncio.wait_for(
+                asyncio.open_connection(self.host, self.port, limit=receive_bytes), self.seconds
+            )
+        except (OSError, TimeoutError) as error:
+            self.told[type(error).__name__] += 1
+            return None
+        self.writers.append(connected[1])
+        return connected
+
+    async def send(self, request: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
+        """A connection on which this was sent."""
+        connected = await self.connect()
+        if connected is not None:
+            with suppress(OSError):
+                connected[1].write(request)
+        return connected
+
+    async def answer(self, reader: asyncio.StreamReader) -> None:
+        """Note the status of the answer, or that none came."""
+        try:
+            line = await asyncio.wait_for(reader.readline(), self.seconds)
+            self.told[line.split(b" ")[1].decode() if line else "closed"] += 1
+        except TimeoutError:
+            self.told["nothing"] += 1
+        except (OSError, IndexError):
+            self.told["cut off"] += 1
+
+    async def leave(self) -> None:
+        """Close everything."""
+        for writer in self.writers:
+            writer.transport.abort()
+        self.writers.clear()
+
+
+Attack = Callable[[Field], Awaitable[None]]
+
+
+def post(path: bytes, media_type: bytes, length: int | None) -> bytes:
+    """The head of a POST; without a length in chunks."""
+    size = b"Transfer-Encoding: chunked" if length is None else b"Content-Length: %d" % length
+    return b"POST %s HTTP/1.1\r\n%sContent-Type: %s\r\n%s\r\n\r\n" % (path, _HOST, media_type, size)
+
+
+async def many(number: int, one: Callable[[], Awaitable[object]]) -> None:
+    """The same, so many times at once."""
+    await asyncio.gather(*(one() for _ in range(number)))
+
+
+async def ask_and_hold(where: Field, number: int, request: bytes) -> None:
+    """Send a request on so many connections, note what comes, and stay."""
+
+    async def one() -> None:
+        connected = await where.send(request)
+        if connected is not None:
+            await where.answer(connected[0])
+
+    began = time.monotonic()
+    await many(number, one)
+    await asyncio.sleep(max(0.0, began + where.seconds - time.monotonic()))
+
+
+async def idle_streams(where: Field) -> None:
+    """1,000 clients follow events."""
+    await ask_and_hold(where, 1000, b"GET /api/v1/events HTTP/1.1\r\n" + _HOST + b"\r\n")
+
+
+async def silent(where: Field) -> None:
+    """3,000 connections that send nothing."""
+    await ask_and_hold(where, 3000, b"")
+
+
+async def slow_heads(where: Field) -> None:
+    """3,000 requests whose heads come a byte every 2 seconds."""
+
+    async def one() -> None:
+        connected = await where.send(b"GET /health HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")
+        if connected is None:
+            return
+        answer = asyncio.create_task(where.answer(connected[0]))
+        while not answer.done():
+            connected[1].write(b"a")
+            await asyncio.sleep(2)
+
+    await many(3000, one)
+
+
+async def half_uploads(where: Field) -> None:
+    """1,000 uploads that stop in the midst of the file."""
+    head = post(b"/api/v1/documents", b"multipart/form-data; boundary=" + _BOUNDARY, 50 * _MIB)
+    await ask_and_hold(where, 1000, head + _PART + b"a" * 20_000)
+
+
+async def large_half_uploads(where: Field) -> None:
+    """200 uploads that stop after 2 MB."""
+    head = post(b"/api/v1/documents", b"multipart/form-data; boundary=" + _BOUNDARY, 50 * _MIB)
+    await ask_and_hold(where, 200, head + _PART + b"a" * (2 * _MIB))
+
+
+async def half_json(where: Field) -> None:
+    """1,500 searches whose bodies stop just before they are too large."""
+    await ask_and_hold(where, 1500, post(b"/api/v1/search", b"application/json", _MIB) + b" " * (_MIB - 10))
+
+
+async def endless_bodies(where: Field) -> None:
+    """Bodies in chunks without end, 10 clients for each kind of route."""
+    piece = b"10000\r\n" + b"a" * 0x10000 + b"\r\n"
+    routes = (
+        (b"/api/v1/search", b"application/json", b""),
+        (b"/api/v1/documents", b"multipart/form-data; boundary=" + _BOUNDARY, _PART),
+        (b"/mcp", b"application/json", b""),
+        (b"/login", b"application/x-www-form-urlencoded", b""),
+        (b"/api/v1/session", b"application/json", b""),
+        (b"/nowhere", b"application/json", b""),
+        (b"/health", b"application/json", b""),
+    )
+
+    async def one(path: bytes, media_type: bytes, start: bytes) -> None:
+        first = b"%x\r\n%s\r\n" % (len(start), start) if start else b""
+        connected = await where.send(post(path, media_type, None) + first)
+        if connected is None:
+            return
+        reader, writer = connected
+        answer = asyncio.create_task(where.answer(reader))
+        with suppress(OSError):
+            async with asyncio.timeout(where.seconds):
+                while not writer.transport.is_closing():
+                    writer.write(piece)
+                    await writer.drain()
+        await answer
+
+    with suppress(TimeoutError):
+        await asyncio.gather(*(one(*route) for route in routes for _ in range(10)), return_exceptions=True)
+
+
+async def unread_downloads(where: Field) -> None:
+    """300 downloads of 30 MB that nobody reads."""
+    await ask_and_hold(where, 300, b"GET /api/v1/documents/%s/file HTTP/1.1\r\n%s\r\n" % (where.big.encode(), _HOST))
+
+
+async def unread_answers(where: Field) -> None:
+    """100 answers of some 40 MB of JSON that nobody reads."""
+    path = b"/api/v1/documents/%s/normalized" % where.big.encode()
+    await ask_and_hold(where, 100, b"GET %s HTTP/1.1\r\n%s\r\n" % (path, _HOST))
+
+
+async def pipelined(where: Field) -> None:
+    """200 connections that send 5,000 requests each in one go."""
+    await ask_and_hold(where, 200, (b"GET /health HTTP/1.1\r\n" + _HOST + b"\r\n") * 5000)
+
+
+async def pipelined_streams(where: Field) -> None:
+    """500 clients that follow events, ask for more on the same connection, and go."""
+    request = b"GET /api/v1/events HTTP/1.1\r\n" + _HOST + b"\r\n" + b"GET /health HTTP/1.1\r\n" + _HOST + b"\r\n"
+    await ask_and_hold(where, 500, request)
+
+
+async def garbage(where: Field) -> None:
+    """2,000 connections that speak TLS."""
+    await ask_and_hold(where, 2000, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + os.urandom(300))
+
+
+async def flood(where: Field) -> None:
+    """6,000 connections at once, each asking for its health and staying."""
+    await ask_and_hold(where, 6000, b"GET /health HTTP/1.1\r\n" + _HOST + b"\r\n")
+
+
+def busy(path: bytes, body: bytes | None) -> Attack:
+    """64 clients that ask for something costly again and again."""
+    if body is None:
+        request = b"GET " + path + b" HTTP/1.1\r\n" + _HOST + b"Connection: close\r\n\r\n"
+    else:
+        head = b"POST %s HTTP/1.1\r\n%sContent-Type: application/json\r\n" % (path, _HOST)
+        request = head + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+
+    async def attack(where: Field) -> None:
+        until = time.monotonic() + where.seconds
+        filled = request.replace(b"BIG", where.big.encode()).replace(b"SMALL", where.small.encode())
+
+        async def one() -> None:
+            while time.monotonic() < until:
+                connected = await where.send(filled)
+                if connected is None:
+                    return
+                reader, writer = connected
+                await where.answer(reader)
+                with suppress(OSError, TimeoutError):
+                    async with asyncio.timeout(where.seconds):
+                        while await reader.read(65_536):
+                            pass
+                writer.transport.abort()
+                where.writers.remove(writer)
+
+        await many(64, one)
+
+    return attack
+
+
+_LONG = (b"where did the harbour ledger of the quiet engine go " * 40)[:1990]
+ATTACKS: dict[str, Attack] = {
+    "1,000 follow events": idle_streams,
+    "3,000 send nothing": silent,
+    "3,000 slow heads": slow_heads,
+    "1,000 uploads stop": half_uploads,
+    "200 uploads stop after 2 MB": large_half_uploads,
+    "1,500 JSON bodies stop at 1 MB": half_json,
+    "70 bodies without end": endless_bodies,
+    "300 downloads not read": unread_downloads,
+    "100 large answers not read": unread_answers,
+    "200 send 5,000 requests at once": pipelined,
+    "500 follow events, pipelined": pipelined_streams,
+    "2,000 speak TLS": garbage,
+    "6,000 connect": flood,
+    "64 search, 2,000 characters": busy(b"/api/v1/search", b'{"query":"%s","limit":50}' % _LONG),
+    "64 search, whole documents": busy(
+        b"/api/v1/search", b'{"query":"harbour ledger","limit":50,"expand":{"type":"document"}}'
+    ),
+    "64 ask why not": busy(b"/api/v1/search/why-not", b'{"query":"harbour ledger","documentId":"BIG"}'),
+    "64 read all of a large document": busy(b"/api/v1/documents/BIG/normalized", None),
+    "64 list the catalog": busy(b"/api/v1/document-catalog?limit=500", None),
+    "64 fetch from a dead address": busy(b"/api/v1/documents/from-url", b'{"url":"http://192.0.2.1/a.txt"}'),
+}
+
+
+_AT_THE_END = (
+    "1,000 follow events",
+    "3,000 slow heads",
+    "1,000 uploads stop",
+    "300 downloads not read",
+    "70 bodies without end",
+)
+
+
+class Neighbour:
+    """Somebody who only wants an answer: milliseconds that each took, and what failed."""
+
+    def __init__(self, where: Field) -> None:
+        self._where = where
+        self.taken_ms: dict[str, list[float]] = {}
+        self.failed: Counter[str] = Counter()
+
+    async def run(self) -> None:
+        """Ask until cancelled."""
+        body = b'{"query":"quiet harbour","limit":5}'
+        while True:
+            await self._ask("health", b"GET /health HTTP/1.1\r\n" + _HOST + b"Connection: close\r\n\r\n")
+            head = b"POST /api/v1/search HTTP/1.1\r\n%sContent-Type: application/json\r\n" % _HOST
+            await self._ask("search", head + b"Connection: close\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+            path = b"/api/v1/documents/" + self._where.small.encode()
+            await self._ask("document", b"GET %s HTTP/1.1\r\n%sConnection: close\r\n\r\n" % (path, _HOST))
+            await asyncio.sleep(0.1)
+
+    async def _ask(self, what: str, request: bytes) -> None:
+        began = time.perf_counter()
+        try:
+            async with asyncio.timeout(30):
+                reader, writer = await asyncio.open_connection(self._where.host, self._where.port)
+                writer.write(request)
+                answer = await reader.read()
+                writer.close()
+            if b" 200 OK" not in answer[:20]:
+                self.failed[f"{what} {answer[9:12].decode() or 'closed'}"] += 1
+        except (OSError, TimeoutError) as error:
+            self.failed[f"{what} {type(error).__name__}"] += 1
+        self.taken_ms.setdefault(what, []).append((time.perf_counter() - began) * 1000)
+
+    def row(self) -> str:
+        """Median and slowest by what was asked, and failures."""
+        times = [f"{percentile(times, 0.5):.0f}/{max(times):.0f}" for times in self.taken_ms.values()]
+        return f"{' '.join(times)} | {', '.join(f'{n}× {what}' for what, n in self.failed.items()) or '–'}"
+
+
+class Gauge:
+    """Resident memory (MiB) and open descriptors of the server."""
+
+    def __init__(self, pid: int) -> None:
+        self._process = psutil.Process(pid)
+        self.most = (0.0, 0)
+
+    def now(self) -> tuple[float, int]:
+        """What they are."""
+        return self._process.memory_info().rss / _MIB, self._process.num_fds()
+
+    async def watch(self) -> None:
+        """Keep the most of each, until cancelled."""
+        while True:
+            memory, descriptors = self.now()
+            self.most = max(self.most[0], memory), max(self.most[1], descriptors)
+            await asyncio.sleep(_LOOK_S)
+
+    async def settled(self, descriptors: int) -> tuple[float, int]:
+        """What they are once the descriptors are back, or when they do not come back."""
+        for _ in range(_LOOKS):
+            if self.now()[1] <= descriptors:
+                break
+            await asyncio.sleep(_LOOK_S)
+        return self.now()
+
+
+async def begin(name: str, where: Field) -> asyncio.subprocess.Process:
+    """An attack in a process of its own, so that it does not hold up the neighbour's clock."""
+    place = [where.host, str(where.port), str(where.seconds), where.big, where.small]
+    command = (sys.executable, __file__, "--attack", name, *place)
+    return await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+
+
+async def attack(name: str, where: Field) -> None:
+    """Be the attacker; print what was told."""
+    with suppress(TimeoutError):
+        await asyncio.wait_for(ATTACKS[name](where), where.seconds * 3)
+    print(", ".join(f"{number}× {what}" for what, number in where.told.most_common(5)))
+    await where.leave()
+
+
+async def row(name: str, where: Field, gauge: Gauge) -> str:
+    """One attack."""
+    before = gauge.now()
+    gauge.most = before
+    neighbour = Neighbour(where)
+    tasks = [asyncio.create_task(neighbour.run()), asyncio.create_task(gauge.watch())]
+    attacker = await begin(name, where)
+    told = (await attacker.communicate())[0].decode().strip()
+    for task in tasks:
+        task.cancel()
+    after = await gauge.settled(before[1])
+    figures = " | ".join(f"{a:.0f} → {b:.0f} → {c:.0f}" for a, b, c in zip(before, gauge.most, after, strict=True))
+    return f"| {name} | {told} | {figures} | {neighbour.row()} |"
+
+
+def prepare(server: Server) -> tuple[str, str]:
+    """A large document and a small one, beside some more; their ids."""
+    words = "The quiet harbour keeps a ledger of every engine that was repaired. "
+    for number in range(40):
+        server.upload(f"{number}.txt", (f"Number {number}. " + words * 30).encode())
+    small = server.add("small.txt", words.encode())["id"]
+    lines = (f"row {n},harbour {n % 97},{'ledger ' * 8}" for n in range(400_000))
+    receipt = server.upload("big.csv", ("name,place,words\n" + "\n".join(lines)).encode()[: 30 * _MIB])
+    return receipt["id"], small
+
+
+async def run(server: Server, names: list[str], seconds: float) -> None:
+    """Print the table, then stop the server among its attackers."""
+    assert server.process is not None
+    big, small = prepare(server)
+    print("prepared", file=sys.stderr)
+    address = server.url.removeprefix("http://").rpartition(":")
+    gauge = Gauge(server.process.pid)
+    print("| attack | what it was told | memory, MiB | descriptors | others: median/most, ms | others' failures |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for name in names:
+        print(await row(name, Field("127.0.0.1", int(address[2]), seconds, big, small), gauge), flush=True)
+    where = Field("127.0.0.1", int(address[2]), 30, big, small)
+    attackers = [await begin(name, where) for name in _AT_THE_END]
+    await asyncio.sleep(8)
+    began = time.monotonic()
+    server.process.send_signal(signal.SIGTERM)
+    code = await asyncio.to_thread(server.process.wait, 60)
+    print(f"\nStopped with all attached in {time.monotonic() - began:.1f} s, exit code {code}.")
+    for attacker in attackers:
+        with suppress(ProcessLookupError):
+            attacker.kill()
+        await attacker.wait()
+
+
+class _Limited(Server):
+    """A server that may open so many files."""
+
+    descriptors: int | None = None
+
+    def command(self) -> list[str]:
+        """What starts the process."""
+        if self.descriptors is None:
+            return super().command()
+        return ["prlimit", f"--nofile={self.descriptors}:{self.descriptors}", *super().command()]
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", default=list(ATTACKS), choices=list(ATTACKS), metavar="NAME")
+    parser.add_argument("--attack", nargs=6, help=argparse.SUPPRESS)
+    parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--descriptors", type=int, help="the server's limit")
+    arguments = parser.parse_args()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+    if arguments.attack:
+        name, host, port, seconds, big, small = arguments.attack
+        asyncio.run(attack(name, Field(host, int(port), float(seconds), big, small)))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        server = _Limited(Path(folder) / "data")
+        server.descriptors = arguments.descriptors
+        server.start()
+        try:
+            asyncio.run(run(server, arguments.only, arguments.seconds))
+        finally:
+            server.kill()
+
+
+if __name__ == "__main__":
+    main()
