@@ -13,6 +13,7 @@ from mcp_knowledge.settings import Settings
 
 PASSPHRASE = "Grüner Tee mit Honig"
 PAGE = {"Accept": "text/html"}
+ALLOWED, NO_CREDENTIAL, NOT_ENOUGH = "allowed", "401", "403"
 FROM_ELSEWHERE = {"Origin": "http://evil.example", "Sec-Fetch-Site": "cross-site"}
 FROM_OUR_PAGES = {"Origin": "http://127.0.0.1", "Sec-Fetch-Site": "same-origin"}
 
@@ -51,3 +52,27 @@ class House:
 async def house(settings: Settings) -> AsyncIterator[House]:
     async with running_client(settings) as client:
         yield House(client)
+
+
+async def verdict(
+    client: httpx2.AsyncClient, route: str, headers: dict[str, str] | list[tuple[str, str]], query: str = ""
+) -> str:
+    """What the gate says of a request: ALLOWED, NO_CREDENTIAL or NOT_ENOUGH; what comes of an allowed one is open.
+
+    Args:
+        route: `METHOD /path`; what stands in braces is taken for an id.
+    """
+    method, path = route.replace("{", "").replace("}", "").split(" ")
+    method = "HEAD" if path.endswith("/events") else method  # the answer to GET never ends
+    answer = await client.request(method, path + query, headers=headers)
+    assert answer.status_code < 500 or path == "/ready", (route, answer.text)
+    if path in ("/login", f"{API}/session") and answer.status_code == 401:
+        return ALLOWED  # it was read, and the passphrase in it is wrong
+    if answer.status_code == 401:
+        assert answer.headers["www-authenticate"] == "Bearer"
+        assert method == "HEAD" or answer.json()["error"]["code"] == "UNAUTHORIZED"
+        return NO_CREDENTIAL
+    if answer.status_code == 403:
+        assert method == "HEAD" or answer.json()["error"]["code"] == "FORBIDDEN"
+        return NOT_ENOUGH
+    return ALLOWED

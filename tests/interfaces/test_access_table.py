@@ -5,7 +5,19 @@ from typing import Any
 
 import httpx2
 import pytest
-from access_kit import FROM_ELSEWHERE, FROM_OUR_PAGES, PAGE, House, bearer, house, with_passphrase
+from access_kit import (
+    ALLOWED,
+    FROM_ELSEWHERE,
+    FROM_OUR_PAGES,
+    NO_CREDENTIAL,
+    NOT_ENOUGH,
+    PAGE,
+    House,
+    bearer,
+    house,
+    verdict,
+    with_passphrase,
+)
 from rest_kit import API
 
 from mcp_knowledge.interfaces.rest.table import OPERATIONS
@@ -165,7 +177,6 @@ ADMIN = {
 }
 TABLE = {route: scope for scope, routes in enumerate((OPEN, READ, WRITE, ADMIN)) for route in routes}
 ORIGIN_ALONE = {"Origin": "http://127.0.0.1"}  # what browsers tell over plain http
-ALLOWED, NO_CREDENTIAL, NOT_ENOUGH = "allowed", "401", "403"
 
 
 def pages(routes: Any = router.routes) -> Iterator[str]:
@@ -180,23 +191,6 @@ def test_the_table_has_every_route_and_page() -> None:
     assert {f"{item.method} {item.path}" for item in OPERATIONS} <= set(TABLE)
     assert set(pages()) <= set(TABLE)
     assert len(TABLE) == len(OPEN) + len(READ) + len(WRITE) + len(ADMIN)
-
-
-async def verdict(client: httpx2.AsyncClient, route: str, headers: dict[str, str]) -> str:
-    method, path = route.replace("{", "").replace("}", "").split(" ")
-    method = "HEAD" if path.endswith("/events") else method  # the answer to GET never ends
-    answer = await client.request(method, path, headers=headers)
-    assert answer.status_code < 500 or path == "/ready", (route, answer.text)
-    if path in ("/login", f"{API}/session") and answer.status_code == 401:
-        return ALLOWED  # it was read, and the passphrase in it is wrong
-    if answer.status_code == 401:
-        assert answer.headers["www-authenticate"] == "Bearer"
-        assert method == "HEAD" or answer.json()["error"]["code"] == "UNAUTHORIZED"
-        return NO_CREDENTIAL
-    if answer.status_code == 403:
-        assert method == "HEAD" or answer.json()["error"]["code"] == "FORBIDDEN"
-        return NOT_ENOUGH
-    return ALLOWED
 
 
 async def verdicts(client: httpx2.AsyncClient, headers: dict[str, str]) -> dict[str, str]:

@@ -1,5 +1,6 @@
 from pathlib import Path
 
+import httpx2
 import pytest
 from access_kit import PASSPHRASE, bearer
 from cli_kit import run, run_json
@@ -38,6 +39,20 @@ def test_misuse_ends_with_a_sentence(tmp_path: Path, arguments: list[str], code:
     assert "Traceback" not in result.stderr
 
 
+def walk(server: Server, revoked: dict[str, str]) -> None:
+    """No route of the OpenAPI document but the doors answers a revoked key, or nobody."""
+    other = bearer(run_json(server.data_dir, "keys", "create", "Reader")["secret"])
+    paths = server.request("GET", "/openapi.json", headers=other).json()["paths"]
+    doors = ("/health", "/ready", f"{API}/session")
+    routes = [(method, path) for path, operations in paths.items() if path not in doors for method in operations]
+    assert len(routes) > 50
+    with httpx2.Client(base_url=server.url, timeout=30) as client:
+        for method, path in [*routes, ("post", "/mcp"), ("get", "/mcp"), ("delete", "/mcp")]:
+            address = path.replace("{", "").replace("}", "")
+            for headers in (revoked, {}):
+                assert client.request(method, address, headers=headers).status_code == 401, (method, path)
+
+
 def test_a_running_server_knows_at_once_and_believes_no_header_about_addresses(tmp_path: Path) -> None:
     server = Server(tmp_path / "data", {"DASHBOARD_PASSPHRASE": PASSPHRASE}).start()
     try:
@@ -47,6 +62,7 @@ def test_a_running_server_knows_at_once_and_believes_no_header_about_addresses(t
         assert server.request("GET", f"{API}/documents").status_code == 401
         assert run(server.data_dir, "keys", "revoke", made["id"]).returncode == 0
         assert server.request("GET", f"{API}/documents", headers=key).status_code == 401
+        walk(server, key)
 
         for number in range(11):
             answer = server.request(

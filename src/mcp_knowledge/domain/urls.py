@@ -23,7 +23,11 @@ _KEPT_IN_PATH = "%/:@!$&'()*+,;=~-._[]|"  # percent signs stay: what is encoded 
 
 # Names that stand for this machine or for its surroundings (RFC 6761, RFC 6762, RFC 8375, ICANN's reserved .internal).
 _LOCAL_DOMAINS = ("localhost", "localdomain", "local", "internal", "home.arpa", "localhost6", "localdomain6")
-_METADATA_HOSTS = frozenset({"metadata", "instance-data", "metadata.azure.com", "metadata.tencentyun.com"})
+# Names of clouds' metadata services beside those, some of which lead to public addresses.
+_METADATA_HOSTS = (
+    *("metadata", "instance-data", "rancher-metadata", "metadata.goog", "metadata.azure.com"),
+    *("metadata.tencentyun.com", "metadata.packet.net", "metadata.platformequinix.com"),
+)
 
 
 class UnusableUrl(ValueError):
@@ -125,7 +129,7 @@ def _host(raw: str, *, bracketed: bool) -> tuple[str, bool]:
         return _ip_host(_ipv4(numbers)), True
     if len(host) > _MAX_HOST_CHARS or not all(_LABEL.fullmatch(label) for label in numbers):
         raise UnusableUrl("The host of this address is not valid.")
-    if host in _METADATA_HOSTS or any(host == name or host.endswith(f".{name}") for name in _LOCAL_DOMAINS):
+    if any(host == name or host.endswith(f".{name}") for name in (*_LOCAL_DOMAINS, *_METADATA_HOSTS)):
         raise RefusedUrl("This name belongs to a local network, which is not fetched from.")
     return host, False
 
@@ -179,6 +183,7 @@ def _ascii_host(raw: str) -> str:
 def _punycode(label: str) -> str:
     if label.isascii():
         return label
-    if not all(char in "-_" or unicodedata.category(char)[0] in "LMN" for char in label):
+    allowed = all(char in "-_" or unicodedata.category(char)[0] in "LMN" for char in label)
+    if not allowed or label.isdecimal():  # digits of another script are no name, and an address to nobody but attackers
         raise UnusableUrl("The host of this address is not valid.")
     return "xn--" + label.encode("punycode").decode("ascii")
