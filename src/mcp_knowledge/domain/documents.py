@@ -260,3 +260,20 @@ class ArchiveImport:
     def ended(self) -> bool:
         """Whether nothing more will come of it."""
         return self.state not in ("queued", "extracting")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedOriginal:
+    """An original that a row names.
+
+    Args:
+        sha256: in hexadecimal.
+        holder_id: of its document or archive; None where that row is missing.
+        is_going: it is being removed, and may be gone already.
+    """
+
+    key: str
+    size_bytes: int
+    sha256: str
+    holder_id: str | None
+    is_going: bool

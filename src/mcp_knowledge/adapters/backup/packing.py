@@ -16,10 +16,11 @@ from mcp_knowledge.adapters.backup import layout
 from mcp_knowledge.adapters.backup.layout import Item, Manifest
 from mcp_knowledge.adapters.backup.tar_files import Advance, TarWriter, new_file
 from mcp_knowledge.adapters.rows.dialect import Database
-from mcp_knowledge.adapters.rows.originals import NamedOriginal, named_originals
+from mcp_knowledge.adapters.rows.originals import named_originals
 from mcp_knowledge.adapters.rows.revisions import blob_keys
 from mcp_knowledge.adapters.sqlite.connection import Database as FileDatabase
 from mcp_knowledge.adapters.sqlite.snapshot import examine_copy, take_snapshot
+from mcp_knowledge.domain.documents import NamedOriginal
 from mcp_knowledge.errors import KnowledgeError, StartupError
 from mcp_knowledge.ports import BlobStore
 

@@ -102,3 +102,17 @@ def _fold_when_many(connection: "PostgresConnection") -> None:
     if next(connection.execute(_TAKE_LOCK, (_FOLDING,)))[0]:
         unused = [row[0] for row in connection.execute(_FOLD)]
         connection.execute("DELETE FROM term_counts WHERE term = ANY(?)", (unused,))
+
+
+def recount(connection: "PostgresConnection") -> None:
+    """Make the counts again from the rows. Writers of texts are kept waiting meanwhile."""
+    connection.execute("LOCK TABLE chunk_terms, term_changes IN EXCLUSIVE MODE")
+    connection.execute("DELETE FROM term_changes")
+    connection.execute("DELETE FROM term_counts")
+    connection.execute(
+        """INSERT INTO term_counts (term, chunks)
+           SELECT w.term, count(*) FROM chunk_terms t CROSS JOIN LATERAL unnest(tsvector_to_array(t.terms)) AS w (term)
+           GROUP BY w.term"""
+    )
+    connection.execute("DELETE FROM text_totals")
+    connection.execute("INSERT INTO text_totals SELECT count(*), coalesce(sum(size), 0) FROM chunk_terms")

@@ -109,6 +109,12 @@ def normalized(connection: Connection, revision_id: str) -> NormalizedDocument |
     return NormalizedDocument(title, json.loads(metadata) if metadata else {}, blocks)
 
 
+def block_count(connection: Connection, revision_id: str) -> int:
+    """How many blocks a normalized document should have; 0 where there is none."""
+    row = _head(connection, revision_id, "h.block_count")
+    return int(row[0]) if row else 0
+
+
 def outline(connection: Connection, revision_id: str) -> list[OutlineEntry] | None:
     """The headings, in order."""
     row = _head(connection, revision_id, "h.outline")

@@ -15,8 +15,13 @@ def indexed_text(heading_path: Sequence[str], content: str) -> IndexedText:
 
 def retitle(connection: Connection, document_no: int, title: str) -> None:
     """Write a document's full text anew under another title. It keeps no text: that comes from the chunks again."""
+    connection.dialect.remove_texts(connection, document_no)
+    index_document(connection, document_no, title)
+
+
+def index_document(connection: Connection, document_no: int, title: str) -> None:
+    """Write the full text of a document that has none, from its chunks."""
     sql = "SELECT chunk_no, heading_path, content FROM chunks WHERE document_no = ? ORDER BY chunk_no"
     rows = list(connection.execute(sql, (document_no,)))
-    connection.dialect.remove_texts(connection, document_no)
     texts = [indexed_text(json.loads(path), unpack_text(text)) for _, path, text in rows]
     connection.dialect.add_texts(connection, document_no, [row[0] for row in rows], title, texts)

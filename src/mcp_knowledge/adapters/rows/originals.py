@@ -1,32 +1,14 @@
 """The originals that a database names, with what they should be."""
 
-from dataclasses import dataclass
-
 from mcp_knowledge.adapters.rows.dialect import Connection
 from mcp_knowledge.adapters.rows.sql import GONE
+from mcp_knowledge.domain.documents import NamedOriginal
 
 _ALL = f"""
     SELECT r.blob_key, r.size_bytes, r.sha256, d.id, d.status IN {GONE}
     FROM revisions r LEFT JOIN documents d ON d.document_no = r.document_no
     UNION ALL SELECT blob_key, size_bytes, sha256, id, state NOT IN ('queued', 'extracting')
     FROM archives WHERE blob_key IS NOT NULL"""
-
-
-@dataclass(frozen=True, slots=True)
-class NamedOriginal:
-    """An original that a row names.
-
-    Args:
-        sha256: in hexadecimal.
-        holder_id: of its document or archive; None where that row is missing.
-        is_going: it is being removed, and may be gone already.
-    """
-
-    key: str
-    size_bytes: int
-    sha256: str
-    holder_id: str | None
-    is_going: bool
 
 
 def named_originals(connection: Connection) -> list[NamedOriginal]:

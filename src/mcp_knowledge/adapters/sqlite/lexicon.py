@@ -6,6 +6,7 @@ from mcp_knowledge.adapters.rows.dialect import Connection, IndexedText
 from mcp_knowledge.domain.tokens import index_text
 
 _INSERT = "INSERT INTO chunk_fts (rowid, title, headings, content) VALUES (?, ?, ?, ?)"
+_COLUMNS = 3
 
 _CHUNKS_OF = "SELECT chunk_no FROM chunks WHERE document_no = ?"
 
@@ -26,6 +27,18 @@ def remove_chunks(connection: Connection, document_no: int) -> None:
     connection.execute(f"DELETE FROM chunk_fts WHERE rowid IN ({_CHUNKS_OF})", (document_no,))
     if sizes:
         _count_down(connection, [len(sizes), *(sum(column) for column in zip(*sizes, strict=True))])
+
+
+def stored_sizes(connection: Connection, document_no: int) -> dict[int, list[int]]:
+    """How many tokens the full text has of a document's chunks, by chunk number and column."""
+    sql = f"SELECT id, sz FROM chunk_fts_docsize WHERE id IN ({_CHUNKS_OF})"
+    return {row[0]: _numbers(row[1])[:_COLUMNS] for row in connection.execute(sql, (document_no,))}
+
+
+def stored_totals(connection: Connection) -> list[int]:
+    """Rows, and tokens by column, as the full text notes them for its scores; empty where it has never had a row."""
+    row = next(connection.execute("SELECT block FROM chunk_fts_data WHERE id = 1"), None)
+    return _numbers(row[0])[: 1 + _COLUMNS] if row else []
 
 
 def _counts_deleted_rows(connection: Connection) -> bool:

@@ -1,10 +1,9 @@
 """`mcp-knowledge backup`: the database and its originals into one file."""
 
-import os
 import secrets
 import time
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ from mcp_knowledge.interfaces.cli.byte_progress import byte_progress
 from mcp_knowledge.ports import Locks
 from mcp_knowledge.settings import MIB, Settings
 
-_NICENESS = 10  # whoever searches goes first
 _SHOWN_KEYS = 20
 ON_A_SERVER = (
     "This database is on a PostgreSQL server: {what} it with {tool}, and the originals beside it. "
@@ -102,8 +100,6 @@ async def back_up(settings: Settings, file: Path, *, force: bool, quiet: bool) -
     """
     _check(settings, file, force)
     started_s = time.monotonic()
-    with suppress(OSError):
-        os.nice(_NICENESS)
     try:
         with workspace(file.parent, file.name, "backup") as folder:
             packed = await _make(settings, folder, quiet=quiet)

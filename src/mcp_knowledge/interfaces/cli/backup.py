@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from mcp_knowledge.interfaces.cli import output
-from mcp_knowledge.interfaces.cli.context import AsJson, settings_of
+from mcp_knowledge.interfaces.cli.context import AsJson, give_way, settings_of
 
 
 def backup(
@@ -28,6 +28,7 @@ def backup(
     """
     from mcp_knowledge.interfaces.cli.backing_up import back_up
 
+    give_way()
     report = asyncio.run(back_up(settings_of(context), file.absolute(), force=force, quiet=as_json))
     if as_json:
         output.print_json(report.to_json())

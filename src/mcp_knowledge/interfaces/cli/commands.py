@@ -17,6 +17,7 @@ from mcp_knowledge.interfaces.cli.eval_command import evaluate
 from mcp_knowledge.interfaces.cli.keys import keys
 from mcp_knowledge.interfaces.cli.migrate_to import migrate_to
 from mcp_knowledge.interfaces.cli.restore import restore
+from mcp_knowledge.interfaces.cli.verify import verify
 from mcp_knowledge.interfaces.search_wire import search_result
 from mcp_knowledge.services import Services
 from mcp_knowledge.settings import Settings, SettingsError, without_password
@@ -298,6 +299,7 @@ def reindex(
 cli.command(name="migrate-to")(migrate_to)
 cli.command()(backup)
 cli.command()(restore)
+cli.command()(verify)
 cli.command(name="eval")(evaluate)
 cli.add_typer(keys)
 

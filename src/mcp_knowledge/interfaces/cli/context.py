@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import os
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Annotated, Any, TypeVar
 
 import typer
@@ -12,6 +14,7 @@ from mcp_knowledge.services import Services
 from mcp_knowledge.settings import Settings, load_settings
 
 T = TypeVar("T")
+_NICENESS = 10
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a script instead of text for a person.")]
 
 
@@ -32,6 +35,12 @@ def with_services(settings: Settings, use: Callable[[Services], Awaitable[T]]) -
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(run())
+
+
+def give_way() -> None:
+    """Let this process go after others: whoever searches meanwhile goes first."""
+    with suppress(OSError):
+        os.nice(_NICENESS)
 
 
 def json_object(option: str, text: str | None) -> dict[str, Any] | None:

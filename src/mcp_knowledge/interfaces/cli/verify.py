@@ -1,0 +1,33 @@
+"""The command `verify`."""
+
+from typing import Annotated
+
+import typer
+
+from mcp_knowledge.interfaces.cli import output
+from mcp_knowledge.interfaces.cli.context import AsJson, give_way, settings_of
+
+
+def verify(
+    context: typer.Context,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Make anew what follows from other data; originals are never touched.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Look whether everything agrees: originals, documents, passages, vectors and full text.
+
+    Reads all originals and all rows, with or without a running server, on either database. For each fault it says
+    what --repair would do, or what you can do. Exit code 1 when faults are there (with --repair: are left).
+
+    Example: mcp-knowledge verify --repair
+    """
+    from mcp_knowledge.interfaces.cli.verifying import verify_corpus
+
+    give_way()
+    report = verify_corpus(settings_of(context), repair=repair, quiet=as_json)
+    if as_json:
+        output.print_json(report.to_json())
+    else:
+        report.print()
+    raise typer.Exit(0 if report.ok else 1)
