@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcp_knowledge import __version__
 from mcp_knowledge.domain.access import ApiKey
@@ -20,10 +20,12 @@ from mcp_knowledge.domain.documents import (
     StoredChunk,
 )
 from mcp_knowledge.domain.folder import FolderFile, ScanStatus
-from mcp_knowledge.services.archives import ArchiveReceipt
-from mcp_knowledge.services.catalog import CatalogPage
-from mcp_knowledge.services.library import UploadReceipt
-from mcp_knowledge.services.status import SystemStatus
+
+if TYPE_CHECKING:  # the command line imports this before it knows whether it needs any of them
+    from mcp_knowledge.services.archives import ArchiveReceipt
+    from mcp_knowledge.services.catalog import CatalogPage
+    from mcp_knowledge.services.library import UploadReceipt
+    from mcp_knowledge.services.status import SystemStatus
 
 Json = dict[str, Any]
 
@@ -101,8 +103,10 @@ def document(item: Document) -> Json:
     }
 
 
-def receipt(item: UploadReceipt | ArchiveReceipt) -> Json:
+def receipt(item: "UploadReceipt | ArchiveReceipt") -> Json:
     """What became of an upload."""
+    from mcp_knowledge.services.archives import ArchiveReceipt
+
     if isinstance(item, ArchiveReceipt):
         return {"archiveId": item.archive_id, "status": item.state}
     return {"id": item.document_id, "status": item.status, "revision": item.revision, "duplicate": item.duplicate}
@@ -114,7 +118,7 @@ def normalized(item: NormalizedDocument) -> Json:
     return {**title, "metadata": item.metadata, "blocks": [block_to_json(block) for block in item.blocks]}
 
 
-def catalog_page(item: CatalogPage) -> Json:
+def catalog_page(item: "CatalogPage") -> Json:
     """A page of the catalog with the chosen fields, or that nothing has changed."""
     version = {"corpusVersion": f"generation:{item.generation}"}
     if item.documents is None:
@@ -129,7 +133,7 @@ def catalog_page(item: CatalogPage) -> Json:
     return {**version, "items": items, **cursor}
 
 
-def system_status(item: SystemStatus) -> Json:
+def system_status(item: "SystemStatus") -> Json:
     """The service at a glance."""
     database, counts = item.database, item.counts
     first = item.versions[0]

@@ -1,7 +1,7 @@
 """The command `eval`: its options, and what it prints."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich import box
@@ -9,11 +9,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from mcp_knowledge.domain.evaluations import METRIC_NAMES, Comparison, Outcome
-from mcp_knowledge.interfaces import evaluation_wire
 from mcp_knowledge.interfaces.cli import output
 from mcp_knowledge.interfaces.cli.context import AsJson, json_object, settings_of
-from mcp_knowledge.interfaces.cli.evaluate import Measured, floors, run_folder, run_set, shortfalls
-from mcp_knowledge.services.evaluation_folders import Evaluation, settings_for
+
+if TYPE_CHECKING:
+    from mcp_knowledge.interfaces.cli.evaluate import Measured
+    from mcp_knowledge.services.evaluation_folders import Evaluation
 
 _OUTCOMES: tuple[Outcome, ...] = ("better", "worse", "same")
 _SHOWN_CHANGES = 20  # queries that got worse
@@ -71,6 +72,9 @@ def evaluate(
 
     Example for CI: mcp-knowledge eval --set "My questions" --fail-under recall@10=0.9 --fail-under mrr@10=0.8
     """
+    from mcp_knowledge.interfaces.cli.evaluate import floors, run_folder, run_set, shortfalls
+    from mcp_knowledge.services.evaluation_folders import settings_for
+
     if (folder is None) == (set_name is None):
         raise typer.BadParameter("name a folder, or a set with --set")
     if set_name is None and (baseline or keep_as_baseline or run_name):
@@ -105,7 +109,9 @@ def evaluate(
     raise typer.Exit(1 if missed else 0)
 
 
-def _report(evaluations: list[Evaluation], measured: list[Measured]) -> list[dict[str, Any]]:
+def _report(evaluations: "list[Evaluation]", measured: "list[Measured]") -> list[dict[str, Any]]:
+    from mcp_knowledge.interfaces import evaluation_wire
+
     if not measured:
         return [item.to_json() for item in evaluations]
     return [
@@ -118,7 +124,7 @@ def _report(evaluations: list[Evaluation], measured: list[Measured]) -> list[dic
     ]
 
 
-def _print(evaluations: list[Evaluation], measured: list[Measured]) -> None:
+def _print(evaluations: "list[Evaluation]", measured: "list[Measured]") -> None:
     table = Table("run", "recall@5", "@10", "MRR@10", "nDCG@10", "p50 ms", "p95 ms", box=box.SIMPLE_HEAD)
     for item in evaluations:
         metrics = item.metrics

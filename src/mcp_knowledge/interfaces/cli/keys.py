@@ -12,7 +12,6 @@ from mcp_knowledge.domain.access import ACCESS_SCOPES, AccessScope, ApiKey
 from mcp_knowledge.interfaces import wire
 from mcp_knowledge.interfaces.cli import output
 from mcp_knowledge.interfaces.cli.context import AsJson, settings_of, with_services
-from mcp_knowledge.interfaces.rest.schemas import KeyName
 from mcp_knowledge.services import Services
 
 _PAGE_KEYS = 100
@@ -78,6 +77,8 @@ def revoke(
 
 
 def _checked_name(name: str) -> str:
+    from mcp_knowledge.interfaces.rest.schemas import KeyName
+
     try:
         return TypeAdapter[str](KeyName).validate_python(name)
     except ValidationError:

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console
@@ -12,9 +12,11 @@ from rich.text import Text
 
 from mcp_knowledge.domain.documents import Document, Job
 from mcp_knowledge.domain.search import Hit, SearchResult
-from mcp_knowledge.interfaces.cli.doctor import Check
 from mcp_knowledge.interfaces.wire import timestamp
 from mcp_knowledge.settings import MIB
+
+if TYPE_CHECKING:  # it takes what serves along, which no other command needs
+    from mcp_knowledge.interfaces.cli.doctor import Check
 
 _FILE_WIDTH = 200  # in a file or a pipe nothing is wrapped for a screen
 out = Console(highlight=False, width=None if sys.stdout.isatty() else _FILE_WIDTH)
@@ -119,7 +121,7 @@ def print_failed(documents: list[Document]) -> None:
         out.print(f"[red]failed[/red]  {escape(name)}: {escape(document.latest_error or 'unknown reason')}")
 
 
-def print_checks(checks: list[Check]) -> None:
+def print_checks(checks: "list[Check]") -> None:
     """Verdicts, one a line, each fault with its next step."""
     for check in checks:
         mark = "[green]ok[/green]    " if check.ok else "[red]failed[/red]"
