@@ -24,6 +24,13 @@ def _attempt(forbidden: Callable[[], object]) -> str:
     return "allowed"
 
 
+def _system_call(name: str) -> None:
+    """On the parent, asking for nothing. Raises OSError."""
+    library = ctypes.CDLL(None, use_errno=True)
+    if getattr(library, name)(os.getppid(), None, 0, None, 0, 0) < 0:
+        raise OSError(ctypes.get_errno(), name)
+
+
 class Panic(BaseException):
     pass
 
@@ -90,6 +97,10 @@ def parse(source: Source) -> NormalizedDocument:
             text = _attempt(socket.socket)
         case "fork":
             text = _attempt(os.fork)
+        case "signal":
+            text = _attempt(lambda: os.kill(os.getppid(), 0))
+        case "memory":
+            text = _attempt(lambda: _system_call("process_vm_readv"))
         case "exec":
             text = _attempt(lambda: os.execv("/bin/true", ["true"]))
         case "thread":
@@ -109,6 +120,6 @@ def parse(source: Source) -> NormalizedDocument:
 
 _NAMES = (
     "sleep spin hog nativehog crash crashonce exit killed panic bug deep noise garbage flood huge many write pid env "
-    "stdin surrogate unreadable socket fork exec thread ok"
+    "stdin surrogate unreadable socket fork exec signal memory thread ok"
 )
 HOSTILE = Registry([Format("hostile", "7", __name__, dict.fromkeys(_NAMES.split(), "text/plain"))])

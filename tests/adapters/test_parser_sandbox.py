@@ -230,11 +230,11 @@ async def test_the_worker_knows_no_secrets_cannot_write_files_and_cannot_read_th
 @pytest.mark.skipif(
     sys.platform != "linux" or platform.machine() not in ("x86_64", "aarch64"), reason="only Linux filters system calls"
 )
-async def test_the_worker_can_open_no_connection_and_start_no_process_but_threads_run(
+async def test_the_worker_can_open_no_connection_and_touch_no_other_process_but_threads_run(
     make_parser: MakeParser, write: Callable[..., Path]
 ) -> None:
     parser = make_parser()
-    for name in ("a.socket", "a.fork", "a.exec"):
+    for name in ("a.socket", "a.fork", "a.exec", "a.signal", "a.memory"):
         assert await text_of(parser, write(name)) == "refused", name
     assert await text_of(parser, write("a.thread")) == "some text"
 

@@ -1,4 +1,5 @@
-"""What a parser process may not do, whatever a file makes of it: no network, no other programs, no other processes.
+"""What a parser process may not do, whatever a file makes of it: no network, no other programs, and no hand on other
+processes, the server above all.
 
 On Linux a seccomp filter refuses the system calls; it needs no privileges and binds everything that the process starts.
 Elsewhere the limits of memory, time and files must do.
@@ -6,15 +7,23 @@ Elsewhere the limits of memory, time and files must do.
 
 import ctypes
 import errno
+import os
 import platform
 import struct
 import sys
 from collections.abc import Iterator
 
-# Numbers of system calls by machine (Linux: arch/x86/entry/syscalls/syscall_64.tbl, include/uapi/asm-generic/unistd.h).
-# socket, fork, vfork, execve, ptrace, execveat, io_uring_setup; and clone, which threads need.
-_REFUSED = {"x86_64": (41, 57, 58, 59, 101, 322, 425), "aarch64": (198, 221, 117, 281, 425)}
-_CLONE = {"x86_64": 56, "aarch64": 220}
+# Numbers of system calls on x86_64 and aarch64, None where it has no such call (Linux: include/uapi/asm-generic/unistd.h,
+# arch/x86/entry/syscalls/syscall_64.tbl).
+_REFUSED: tuple[tuple[int | None, int | None], ...] = (
+    *((41, 198), (425, 425)),  # socket, io_uring_setup
+    *((57, None), (58, None), (59, 221), (322, 281)),  # fork, vfork, execve, execveat
+    *((101, 117), (310, 270), (311, 271), (438, 438)),  # ptrace, process_vm_readv, process_vm_writev, pidfd_getfd
+    *((200, 130), (129, 138), (297, 240), (424, 424)),  # tkill, rt_sigqueueinfo, rt_tgsigqueueinfo, pidfd_send_signal
+    *((272, 97), (308, 268), (321, 280), (298, 241)),  # unshare, setns, bpf, perf_event_open
+)
+_SIGNALS = {"x86_64": (62, 234), "aarch64": (129, 131)}  # kill, tgkill: a process may end itself
+_CLONE = {"x86_64": 56, "aarch64": 220}  # threads need it
 _CLONE3 = 435
 _MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # linux/audit.h
 _X32_BIT = 0x40000000  # of the numbers of x86_64's second call table
@@ -49,8 +58,16 @@ def _filter(machine: str) -> Iterator[tuple[int, int, int, int]]:
     yield _LOAD, 0, 0, _NUMBER_AT
     yield _AT_LEAST, 0, 1, _X32_BIT
     yield refuse
-    for number in _REFUSED[machine]:
-        yield _EQUAL, 0, 1, number
+    place = tuple(_MACHINES).index(machine)
+    for numbers in _REFUSED:
+        if (number := numbers[place]) is not None:
+            yield _EQUAL, 0, 1, number
+            yield refuse
+    for signalling in _SIGNALS[machine]:
+        yield _EQUAL, 0, 4, signalling
+        yield _LOAD, 0, 0, _FIRST_ARGUMENT_AT
+        yield _EQUAL, 0, 1, os.getpid()
+        yield _RETURN, 0, 0, _ALLOW
         yield refuse
     yield _EQUAL, 0, 1, _CLONE3
     yield _RETURN, 0, 0, _REFUSE | errno.ENOSYS  # its arguments cannot be read; the C library falls back to clone

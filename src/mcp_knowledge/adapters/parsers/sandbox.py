@@ -113,6 +113,11 @@ class SandboxedParser:
         """The processes of the pool."""
         return frozenset(worker.pid for worker in self._living)
 
+    @property
+    def confined(self) -> bool:
+        """Whether the processes that run now are kept from the network; without any, there is nothing to keep."""
+        return all(worker.confined for worker in self._living)
+
     async def close(self) -> None:
         """End all workers. A parse that is still at work fails with INGESTION_FAILED."""
         self._idle.clear()
