@@ -13,8 +13,8 @@ import struct
 import sys
 from collections.abc import Iterator
 
-# Numbers of system calls on x86_64 and aarch64, None where it has no such call (Linux: include/uapi/asm-generic/unistd.h,
-# arch/x86/entry/syscalls/syscall_64.tbl).
+# Numbers of system calls on x86_64 and aarch64, None where it has no such call (Linux: arch/x86/entry/syscalls/
+# syscall_64.tbl, include/uapi/asm-generic/unistd.h).
 _REFUSED: tuple[tuple[int | None, int | None], ...] = (
     *((41, 198), (425, 425)),  # socket, io_uring_setup
     *((57, None), (58, None), (59, 221), (322, 281)),  # fork, vfork, execve, execveat
