@@ -108,7 +108,7 @@ async def test_a_folder_that_cannot_be_made_is_told_in_one_line(tmp_path: Path) 
     (tmp_path / "file").write_bytes(b"")
     database = Database(tmp_path / "file" / "app.db")
 
-    with pytest.raises(StartupError, match="cannot be opened"):
+    with pytest.raises(StartupError, match="a file is in the place of its folder"):
         await database.open()
     await database.close()
 
@@ -145,7 +145,7 @@ async def test_a_failed_write_changes_nothing_and_the_next_one_works(tmp_path: P
         await database.write(half_way)
     with pytest.raises(DatabaseFault):
         await database.write(wrong_statement)
-    with pytest.raises(DatabaseFault):
+    with pytest.raises(KnowledgeError, match="read-only"):
         await database.read(raise_counter)
     await database.write(raise_counter)
 

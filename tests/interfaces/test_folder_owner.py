@@ -38,8 +38,10 @@ def test_a_new_database_in_place_of_a_lost_one_is_kept_out(data_dir: Path, marke
 
     result = run(data_dir, "status")
 
-    assert result.returncode == 1 and "originals of another database" in " ".join(result.stderr.split())
+    told = "holds the originals of its documents" if marked else "originals of another database"
+    assert result.returncode == 1 and told in " ".join(result.stderr.split())
     assert len(originals(data_dir)) == 1
+    assert not (marked and (data_dir / "app.db").exists())
 
 
 def test_a_folder_of_a_version_that_knew_no_mark_is_taken_over(data_dir: Path) -> None:

@@ -24,8 +24,11 @@ from mcp_knowledge.settings import Settings
 NAME = "this-host:1"
 
 
+_END_OF_TEXT = "\f"
+
+
 class ScriptedParser:
-    """Makes a paragraph of every line. `faults`: what happens at the next parses, by file name."""
+    """Makes a paragraph of every line of the text. `faults`: what happens at the next parses, by file name."""
 
     def __init__(self) -> None:
         self.faults: dict[str, list[Exception | asyncio.Event]] = {}
@@ -41,7 +44,7 @@ class ScriptedParser:
             if isinstance(fault, Exception):
                 raise fault
             await fault.wait()
-        lines = (await asyncio.to_thread(path.read_text)).splitlines()
+        lines = (await asyncio.to_thread(path.read_text)).partition(_END_OF_TEXT)[0].splitlines()
         return ParsedFile(
             NormalizedDocument(None, {"lines": len(lines)}, tuple(map(Paragraph, lines))), "lines", "1", "text/plain"
         )
@@ -150,7 +153,8 @@ class Bench:
 
     async def upload(self, name: str, text: str) -> str:
         """Store a document and its job, and wake the worker; the document's id."""
-        revision_id, key = await self._blob(text)
+        content = f"{text}{_END_OF_TEXT}{name}"  # two documents never have the same bytes
+        revision_id, key = await self._blob(content)
         new = NewDocument(
             id=new_id("doc"),
             revision_id=revision_id,
@@ -159,7 +163,7 @@ class Bench:
             mime_type="text/plain",
             extension="txt",
             size_bytes=len(text.encode()),
-            sha256=hashlib.sha256(f"{name}:{text}".encode()).hexdigest(),
+            sha256=hashlib.sha256(content.encode()).hexdigest(),
             blob_key=key,
         )
         document, _ = await self.store.create_document(new)

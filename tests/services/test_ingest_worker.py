@@ -153,14 +153,21 @@ async def test_a_drain_waits_for_a_job_that_fails_while_the_queue_is_read(
     assert not attempts  # the queue is not asked while a job is at work
 
 
-async def test_a_missing_original_is_a_fault_of_ours(bench: Bench) -> None:
-    document_id = await bench.upload("gone", "x")
-    (revision,) = await bench.store.list_revisions(document_id)
-    await bench.blobs.delete(revision.blob_key)
+@pytest.mark.parametrize("damage", ["missing", "shortened"])
+async def test_an_original_that_is_not_what_was_uploaded_is_told_and_changes_nothing(bench: Bench, damage: str) -> None:
+    document_id = await bench.upload("hurt", "Still here.")
     await bench.worker.drain()
-    assert (await bench.document(document_id)).latest_error == (
-        f"INGESTION_FAILED: {ERROR_CODES['INGESTION_FAILED'].message}"
-    )
+    (revision,) = await bench.store.list_revisions(document_id)
+    path = bench.settings.blobs_path / revision.blob_key
+    path.unlink() if damage == "missing" else path.write_bytes(b"Stil")
+
+    await bench.store.reindex_document(document_id)
+    await bench.worker.drain()
+
+    document = await bench.document(document_id)
+    code = "DOCUMENT_CONTENT_UNAVAILABLE"
+    assert (document.status, document.latest_error) == ("ready", f"{code}: {ERROR_CODES[code].message}")
+    assert await bench.texts(document_id) == ["Still here."]
 
 
 async def test_a_document_without_text_is_empty(bench: Bench) -> None:

@@ -37,11 +37,16 @@ def open_backend(settings: Settings, fingerprint: Callable[[], str]) -> Abstract
 @asynccontextmanager
 async def _open_file(settings: Settings, fingerprint: Callable[[], str]) -> AsyncIterator[Backend]:
     from mcp_knowledge.adapters.file_locks import FileLocks
+    from mcp_knowledge.adapters.folder_owner import refuse_lost_database
     from mcp_knowledge.adapters.sqlite.connection import Database as FileDatabase
     from mcp_knowledge.adapters.sqlite.lexical import SqliteLexicalIndex
     from mcp_knowledge.adapters.sqlite.vectors import SqliteVectorIndex
 
     assert settings.database_driver != "postgres"
+    if settings.storage_driver == "local":
+        refuse_lost_database(settings.database_path, settings.blobs_path)
+    locks = FileLocks(settings.data_dir / "locks")
+    locks.prepare()
     database = FileDatabase(settings.database_path, settings.database_driver)
     await database.open()
     try:
@@ -49,7 +54,7 @@ async def _open_file(settings: Settings, fingerprint: Callable[[], str]) -> Asyn
             database,
             SqliteLexicalIndex(database),
             SqliteVectorIndex(database, settings.embedding_dimensions, fingerprint),
-            FileLocks(settings.data_dir / "locks"),
+            locks,
             broadcast=None,
         )
     finally:

@@ -3,10 +3,13 @@
 import fcntl
 import hashlib
 import os
+import tempfile
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TextIO
+
+from mcp_knowledge.errors import opening, storing
 
 
 class FileLocks:
@@ -19,6 +22,14 @@ class FileLocks:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._kept: dict[str, TextIO] = {}
+        self._is_made = False
+
+    def prepare(self) -> None:
+        """Find out whether locks can be made here. Raises StartupError."""
+        with opening(f"The folder {self._folder}"):
+            self._make()
+            if not os.access(self._folder, os.W_OK):
+                tempfile.TemporaryFile(dir=self._folder).close()  # says why
 
     @asynccontextmanager
     async def held(self, name: str) -> AsyncIterator[bool]:
@@ -41,7 +52,7 @@ class FileLocks:
         """Give back what `keep` holds."""
         file = self._kept.pop(name, None)
         if file is not None:
-            self._path(name).unlink(missing_ok=True)
+            _unlink(self._path(name))
             file.close()
 
     async def free(self, names: Iterable[str]) -> set[str]:
@@ -50,7 +61,7 @@ class FileLocks:
         for name in names:
             path = self._path(name)
             if _is_free(path):
-                path.unlink(missing_ok=True)
+                _unlink(path)
                 free.add(name)
         return free
 
@@ -62,16 +73,28 @@ class FileLocks:
         """Remove what killed processes have left."""
         for path in self._folder.glob(f"{kind}-*.lock"):
             if _is_free(path):
-                path.unlink(missing_ok=True)
+                _unlink(path)
 
     def _open(self, name: str) -> TextIO:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        return self._path(name).open("w")
+        with storing():
+            self._make()
+            return self._path(name).open("w")
+
+    def _make(self) -> None:
+        """Once: should it vanish later, what is in its place is not for our files."""
+        if not self._is_made:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._is_made = True
 
     def _path(self, name: str) -> Path:
         kind, _, rest = name.partition("/")
         tail = f"-{hashlib.sha256(rest.encode()).hexdigest()[:16]}" if rest else ""  # a name may have any characters
         return self._folder / f"{kind}{tail}.lock"
+
+
+def _unlink(path: Path) -> None:
+    with suppress(OSError):  # it is there no more, or stays as a trace: the lock is what counts
+        path.unlink()
 
 
 def _locked(file: TextIO) -> bool:
@@ -96,3 +119,5 @@ def _is_free(path: Path) -> bool:
             return _locked(file)
     except FileNotFoundError:
         return True
+    except OSError:  # nobody can tell
+        return False

@@ -5,17 +5,18 @@ end: it must never look at another one's.
 import os
 import tempfile
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from mcp_knowledge.adapters.blobs import LocalBlobStore
 from mcp_knowledge.domain.blob_keys import is_own_key
-from mcp_knowledge.errors import StartupError, storing
+from mcp_knowledge.errors import StartupError, opening
 
 _MARK = "owner"  # no key is a bare name
 
 
-async def claim_folder(root: Path, owner: str, held_keys: Callable[[], Awaitable[set[str]]]) -> None:
-    """Mark a folder as this database's.
+async def claim_folder(root: Path, owner: str, held_keys: Callable[[], Awaitable[set[str]]]) -> Path:
+    """Mark a folder as this database's. The mark.
 
     Args:
         root: the folder; made when it is missing.
@@ -24,7 +25,7 @@ async def claim_folder(root: Path, owner: str, held_keys: Callable[[], Awaitable
             versions before 0.3.0 left it.
 
     Raises:
-        StartupError: it holds another database's originals; nothing was changed.
+        StartupError: it holds another database's originals, or cannot be used; nothing was changed.
     """
     mark = root / _MARK
     if not mark.exists():
@@ -32,10 +33,33 @@ async def claim_folder(root: Path, owner: str, held_keys: Callable[[], Awaitable
         found = {key async for key, _ in listing if is_own_key(key)}
         if found and found.isdisjoint(await held_keys()):
             raise _of_another(root)
-        with storing():
+        with _opening(root):
             _write_once(mark, owner)
-    if mark.read_text("utf-8").strip() != owner:
+    with _opening(root):
+        found_owner = mark.read_text("utf-8", "replace").strip()
+    if found_owner != owner:
         raise _of_another(root)
+    return mark
+
+
+def refuse_lost_database(database: Path, root: Path) -> None:
+    """Make no new database beside the originals of one that is not there.
+
+    Raises:
+        StartupError: the file is missing or empty, and the folder is marked as a database's.
+    """
+    with opening(f"The database file {database}"):
+        lost = not database.exists() or not database.stat().st_size
+    if lost and (root / _MARK).exists():
+        raise StartupError(
+            f"The database file {database} is missing or empty, and {root} holds the originals of its documents. "
+            "Nothing was changed. Mount the right disk, or restore a backup into an empty folder; to begin anew, move "
+            "that folder away and ingest its files again."
+        )
+
+
+def _opening(root: Path) -> AbstractContextManager[None]:
+    return opening(f"The folder of the originals {root} (STORAGE_PATH)")
 
 
 def _write_once(mark: Path, owner: str) -> None:

@@ -32,8 +32,8 @@ async def open_blobs(settings: Settings, database: Database) -> AsyncIterator[Bl
     locks = FileLocks(settings.data_dir / "locks")
     keeps = never if settings.database_driver == "postgres" else partial(locks.anybody_holds, BACKUP)
     if settings.storage_driver == "local":
-        await claim_folder(settings.blobs_path, owner, SqlStore(database).blob_keys)
-        yield LocalBlobStore(settings.blobs_path, keeps)
+        mark = await claim_folder(settings.blobs_path, owner, SqlStore(database).blob_keys)
+        yield LocalBlobStore(settings.blobs_path, keeps, mark)
         return
     from mcp_knowledge.adapters.s3 import S3BlobStore
     from mcp_knowledge.adapters.s3_connection import bucket_of

@@ -4,6 +4,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from mcp_knowledge.errors import storing
+
 _ABANDONED_S = 24 * 3600  # nothing takes this long: its process was killed
 
 
@@ -19,9 +21,10 @@ class UploadFolder:
         self._is_ready = False
 
     def path(self) -> Path:
-        """The folder, which exists."""
+        """The folder, which exists. Raises SERVICE_UNAVAILABLE."""
         if not self._is_ready:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            with storing():
+                self._folder.mkdir(parents=True, exist_ok=True)
             _remove_abandoned(self._folder)
             self._is_ready = True
         return self._folder

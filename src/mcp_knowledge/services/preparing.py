@@ -1,9 +1,12 @@
 """The first half of ingestion: from a job to chunks that wait for their vectors."""
 
 import asyncio
+import hashlib
+import logging
 import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 
 from mcp_knowledge.domain.chunking import CHUNKER_NAME, chunk_document, chunker_version
 from mcp_knowledge.domain.cutting import ChunkSizes
@@ -14,6 +17,8 @@ from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.ports import BlobStore, Embedder, ParsedFile, Parser, Store
 from mcp_knowledge.services.work import Prepared, Work
 from mcp_knowledge.settings import Settings
+
+log = logging.getLogger(__name__)
 
 MAX_TITLE_CHARACTERS = 300
 SMALL_FILE_BYTES = 256 * 1024
@@ -81,7 +86,8 @@ class Preparation:
             room_for_large_files: returns when another large document may be held in memory.
 
         Raises:
-            KnowledgeError: a document failure code, or INGESTION_FAILED when the revision is not there.
+            KnowledgeError: a document failure code; DOCUMENT_CONTENT_UNAVAILABLE when the original is missing or is
+                not what was taken in; INGESTION_FAILED when the revision is not there.
             TimeoutError: the work took too long. Waiting for its turn does not count.
         """
         revision = await self._revision(work)
@@ -92,6 +98,7 @@ class Preparation:
             work.deadline = time.monotonic() + self._timeout_s
             work.enter("parsing")
             async with asyncio.timeout(self._timeout_s), self._blobs.local_copy(revision.blob_key) as path:
+                await asyncio.to_thread(_check_original, path, revision)
                 parsed = await self._parser.parse(path, revision.original_filename)
         async with asyncio.timeout(work.deadline - time.monotonic()):
             return await self._chunked(work, revision, parsed)
@@ -139,3 +146,15 @@ class Preparation:
             embedding_dimensions=self._embedder.dimensions,
             embedding_version=self._embedder.version,
         )
+
+
+def _check_original(path: Path, revision: Revision) -> None:
+    """A shortened or changed file must not take the place of what searches find.
+
+    Raises:
+        KnowledgeError: DOCUMENT_CONTENT_UNAVAILABLE.
+    """
+    with path.open("rb") as file:
+        if hashlib.file_digest(file, "sha256").hexdigest() != revision.sha256:
+            log.error("The original %s is damaged: it is not what was taken in", revision.blob_key)
+            raise KnowledgeError("DOCUMENT_CONTENT_UNAVAILABLE")

@@ -148,6 +148,11 @@ class PostgresDatabase:
         """
         return await self._run(self._writers, _WRITE, work)
 
+    async def check(self) -> None:
+        """Whether the server takes writes: one that stands by for another does not. Raises SERVICE_UNAVAILABLE."""
+        if await self.read(lambda c: next(c.execute("SELECT pg_is_in_recovery()"))[0]):
+            raise KnowledgeError("SERVICE_UNAVAILABLE", "The database server only answers: another one takes writes.")
+
     async def size_bytes(self) -> int:
         """Bytes on the server's disk."""
         return await self.read(lambda c: int(next(c.execute("SELECT pg_database_size(current_database())"))[0]))

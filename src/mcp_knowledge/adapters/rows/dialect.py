@@ -159,6 +159,10 @@ class Database(Protocol):
         """
         ...
 
+    async def check(self) -> None:
+        """Whether everything could be read and written now. Raises SERVICE_UNAVAILABLE with the reason."""
+        ...
+
     async def size_bytes(self) -> int:
         """Room that the data takes on disk."""
         ...

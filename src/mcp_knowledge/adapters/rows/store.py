@@ -61,6 +61,7 @@ class SqlStore:
         database = self._database
         try:
             migration = await self._read(_migration)
+            await database.check()
             size_bytes = await database.size_bytes()
         except Exception:
             return StoreHealth(database.driver, False, 0, database.migration, False)

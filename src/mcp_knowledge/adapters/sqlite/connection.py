@@ -1,8 +1,10 @@
 """The embedded database: one writer thread, several reader threads, a connection each."""
 
 import asyncio
+import json
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -19,13 +21,13 @@ from mcp_knowledge.adapters.sqlite.drivers import (
     UnusableFileError,
     connect,
 )
+from mcp_knowledge.adapters.sqlite.file_state import FileState
 from mcp_knowledge.adapters.sqlite.migrate import applied_migration, check_file, migrate, migrations
-from mcp_knowledge.errors import KnowledgeError, StartupError
+from mcp_knowledge.errors import KnowledgeError, StartupError, opening
 
 __all__ = ["Connection", "Database", "DatabaseFault"]
 
 T = TypeVar("T")
-_SQLITE_HEADER = b"SQLite format 3\0"
 _OPEN_WAIT_S = 30.0  # several processes may open a new file at once; the first one migrates
 _LOCK_WAIT_S = 30.0  # another process may be writing a large document
 _IDLE_CHECKPOINT_S = 1.0
@@ -35,6 +37,9 @@ _READER_CACHE_KIB = 4096
 _WRITER_CACHE_KIB = 8192
 # Long full-text queries over 100,000 chunks took a third less time; the system takes the memory back when it is short.
 _READER_MMAP_BYTES = 256 * 1024 * 1024
+# What reading rows that were written whole can fail with, where bytes of the file have changed since.
+_GARBLED = (UnicodeDecodeError, json.JSONDecodeError, zlib.error)
+_DAMAGED = "The database file is damaged. Stop the service and restore a backup; 'mcp-knowledge verify' says more."
 
 
 class Database:
@@ -55,6 +60,9 @@ class Database:
         self._local = threading.local()
         self._connections: list[SqliteConnection] = []
         self._checkpoint: asyncio.TimerHandle | None = None
+        self._file = FileState(path)
+        self._damaged = False
+        self._write_failed = False  # the last write did, for a reason that is the disk's
         self._open = False
 
     async def open(self) -> None:
@@ -77,7 +85,7 @@ class Database:
         """Run `work` on a reader thread; all its statements see one snapshot.
 
         Raises:
-            KnowledgeError: SERVICE_UNAVAILABLE when the database is closed or stays locked.
+            KnowledgeError: SERVICE_UNAVAILABLE when the database is closed, stays locked, or cannot be read.
         """
         self._check_open()
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, work)
@@ -86,7 +94,8 @@ class Database:
         """Run `work` in one transaction on the writer thread: committed when this returns, undone when `work` raises.
 
         Raises:
-            KnowledgeError: SERVICE_UNAVAILABLE when the database is closed or stays locked, or the disk is full.
+            KnowledgeError: SERVICE_UNAVAILABLE when the database is closed or stays locked, or the disk is full,
+                read-only, gone or broken.
         """
         self._check_open()
         loop = asyncio.get_running_loop()
@@ -97,10 +106,25 @@ class Database:
                 self._checkpoint.cancel()
             self._checkpoint = loop.call_later(_IDLE_CHECKPOINT_S, self._queue_checkpoint)
 
-    async def size_bytes(self) -> int:
-        """Bytes on disk: the file and its write-ahead log. Raises OSError when the file is gone: what is still written
-        to it would be lost.
+    async def check(self) -> None:
+        """Whether everything could be read and written now. Once damage was met, the answer stays no.
+
+        Raises:
+            KnowledgeError: SERVICE_UNAVAILABLE, with the reason.
         """
+        await asyncio.to_thread(self._check)
+        if self._write_failed:
+            await self.write(lambda c: c.execute("UPDATE meta SET value = value WHERE key = 'generation'"))
+
+    def _check(self) -> None:
+        with self._answering():
+            if self._damaged:
+                raise DamagedFileError(_DAMAGED)
+            self._file.check_there()
+            self._file.check_room()
+
+    async def size_bytes(self) -> int:
+        """Bytes on disk: the file and its write-ahead log."""
         return await asyncio.to_thread(self._size_bytes)
 
     def _size_bytes(self) -> int:
@@ -112,12 +136,32 @@ class Database:
             raise KnowledgeError("SERVICE_UNAVAILABLE", "The service is shutting down.")
 
     def _read(self, work: Callable[[Connection], T]) -> T:
-        with _answering():
+        with self._answering():
             return _transaction(self._connection(_prepare_reader), "BEGIN", work)
 
     def _write(self, work: Callable[[Connection], T]) -> T:
-        with _answering():
-            return _transaction(self._connection(_prepare_writer), "BEGIN IMMEDIATE", work)
+        try:
+            with self._answering():
+                self._file.check_there()
+                result = _transaction(self._connection(_prepare_writer), "BEGIN IMMEDIATE", work)
+        except KnowledgeError as error:
+            self._write_failed |= isinstance(error.__cause__, UnusableFileError)
+            raise
+        self._write_failed = False
+        return result
+
+    @contextmanager
+    def _answering(self) -> Iterator[None]:
+        """What is nobody's fault who asks becomes SERVICE_UNAVAILABLE."""
+        try:
+            yield
+        except DatabaseBusyError as error:
+            raise KnowledgeError("SERVICE_UNAVAILABLE", "The database is busy. Try again shortly.") from error
+        except UnusableFileError as error:
+            raise KnowledgeError("SERVICE_UNAVAILABLE", str(error)) from error
+        except (DamagedFileError, *_GARBLED) as error:
+            self._damaged = True
+            raise KnowledgeError("SERVICE_UNAVAILABLE", _DAMAGED) from error
 
     def _connection(self, prepare: Callable[[Connection], None]) -> Connection:
         """This thread's own connection."""
@@ -133,33 +177,30 @@ class Database:
         """Check, then migrate; nothing is written to a file that we refuse."""
         steps = migrations()
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._check_header()
-            connection = connect(self.driver, self.path)
+            with opening(f"The database file {self.path}"):
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                self._file.check_header()
+                if self.path.exists():
+                    self._file.check_access()
+            connection = connect(self.driver, self.path, create=True)
             self._connections.append(connection)
             _until_free(lambda: check_file(connection, steps), _OPEN_WAIT_S)
             _until_free(lambda: _prepare_writer(connection), _OPEN_WAIT_S)
             _until_free(lambda: migrate(connection, steps), _OPEN_WAIT_S)
             self.migration = applied_migration(connection)
+            self._file.remember()
         except DamagedFileError as error:
             raise StartupError(
-                "The database file is damaged or is not a database. Nothing was changed. "
-                "Restore it from a backup, or set DATA_DIR to another folder."
+                f"The database file {self.path} is damaged or is not a database. Nothing was changed. Restore a backup "
+                "into an empty folder, and keep this one until that is done; or set DATA_DIR to another folder."
             ) from error
         except DatabaseBusyError as error:
             raise StartupError("Another process keeps the database locked. Close it and try again.") from error
+        except UnusableFileError as error:
+            raise StartupError(f"{self.path} cannot be used. {error}") from error
         except (OSError, DatabaseFault) as error:
-            raise StartupError(f"The database file cannot be opened: {error}") from error
+            raise StartupError(f"The database file {self.path} cannot be opened: {error}") from error
         self._local.connection = connection
-
-    def _check_header(self) -> None:
-        """SQLite takes some short files for empty databases and would overwrite them."""
-        if not self.path.exists():
-            return
-        with self.path.open("rb") as file:
-            header = file.read(len(_SQLITE_HEADER))
-        if header and header != _SQLITE_HEADER:
-            raise DamagedFileError("no SQLite header")
 
     def _queue_checkpoint(self) -> None:
         if self._open:
@@ -212,17 +253,6 @@ def _transaction(connection: Connection, begin: str, work: Callable[[Connection]
             connection.execute("ROLLBACK")
         raise
     return result
-
-
-@contextmanager
-def _answering() -> Iterator[None]:
-    """What is over after a time, and nobody's fault, becomes SERVICE_UNAVAILABLE."""
-    try:
-        yield
-    except DatabaseBusyError as error:
-        raise KnowledgeError("SERVICE_UNAVAILABLE", "The database is busy. Try again shortly.") from error
-    except UnusableFileError as error:
-        raise KnowledgeError("SERVICE_UNAVAILABLE", "The database file cannot be used right now.") from error
 
 
 def _until_free(step: Callable[[], object], wait_s: float) -> None:

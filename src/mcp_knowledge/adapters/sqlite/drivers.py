@@ -10,13 +10,15 @@ import apsw
 from mcp_knowledge.adapters.rows.dialect import Connection, Row
 from mcp_knowledge.adapters.rows.sql import storable
 from mcp_knowledge.adapters.sqlite.dialect import SqliteDialect
-from mcp_knowledge.errors import KnowledgeError
 
 DriverName = Literal["sqlite", "libsql"]
 BUSY_TIMEOUT_MS = 5000
 # libsql waits for a lock holding the GIL, which would stop the whole process: it gives up soon and we wait outside.
 _LIBSQL_BUSY_TIMEOUT_S = 0.02
 _STATEMENT_CACHE = 200
+_FULL = "The disk of the database is full. Nothing was changed. Make room on it."
+_READ_ONLY = "The database file is read-only. Mount its disk for writing, or give the user of the service the right to."
+_BROKEN = "The database file cannot be read or written: its disk is gone or broken, or its folder is not for this user."
 _UNUSABLE = ("disk I/O error", "unable to open database file")  # as SQLite itself says it
 
 
@@ -29,7 +31,9 @@ class DatabaseFault(Exception):
 
 
 class UnusableFileError(DatabaseFault):
-    """The file cannot be read or written now: its disk is gone or broken."""
+    """The file cannot be read or written now: its disk is full, read-only, gone or broken. The message is a sentence
+    for the user.
+    """
 
 
 class DamagedFileError(DatabaseFault):
@@ -44,21 +48,28 @@ class SqliteConnection(Connection, Protocol):
         ...
 
 
-def connect(driver: DriverName, path: Path) -> SqliteConnection:
-    """Open the file with the named driver, creating it when it is missing.
+def connect(driver: DriverName, path: Path, *, create: bool = False) -> SqliteConnection:
+    """Open the file with the named driver.
+
+    Args:
+        create: make it when it is missing. Where it was there before, an empty one in its place would be taken for all
+            that is known.
 
     Raises:
         DatabaseFault: the file cannot be opened, or the driver is not installed.
     """
-    return _LibsqlConnection(path) if driver == "libsql" else _ApswConnection(path)
+    if not create and not path.exists():
+        raise UnusableFileError("The database file is gone. Mount its disk again, or put it back.")
+    return _LibsqlConnection(path) if driver == "libsql" else _ApswConnection(path, create)
 
 
 class _ApswConnection:
     dialect = SqliteDialect()
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, create: bool) -> None:
+        flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
         try:
-            self._connection = apsw.Connection(str(path), statementcachesize=_STATEMENT_CACHE)
+            self._connection = apsw.Connection(str(path), flags, statementcachesize=_STATEMENT_CACHE)
         except apsw.Error as error:
             raise _apsw_error(error) from error
         self._connection.set_busy_timeout(BUSY_TIMEOUT_MS)
@@ -68,6 +79,8 @@ class _ApswConnection:
             return iter(self._connection.execute(sql, storable(params)).fetchall())
         except apsw.Error as error:
             raise _apsw_error(error) from error
+        except UnicodeDecodeError as error:  # all text was written as UTF-8
+            raise DamagedFileError(str(error)) from error
 
     def executemany(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
         try:
@@ -85,9 +98,11 @@ def _apsw_error(error: apsw.Error) -> Exception:
     if isinstance(error, apsw.NotADBError | apsw.CorruptError):
         return DamagedFileError(str(error))
     if isinstance(error, apsw.FullError):
-        return _disk_full()
+        return UnusableFileError(_FULL)
+    if isinstance(error, apsw.ReadOnlyError | apsw.PermissionsError):
+        return UnusableFileError(_READ_ONLY)
     if isinstance(error, apsw.IOError | apsw.CantOpenError):
-        return UnusableFileError(f"{type(error).__name__}: {error}")
+        return UnusableFileError(_BROKEN)
     return DatabaseFault(f"{type(error).__name__}: {error}")
 
 
@@ -139,11 +154,9 @@ def _libsql_error(error: ValueError) -> Exception:
     if "not a database" in text or "malformed" in text:
         return DamagedFileError(text)
     if "disk is full" in text:
-        return _disk_full()
+        return UnusableFileError(_FULL)
+    if "readonly database" in text:
+        return UnusableFileError(_READ_ONLY)
     if any(sign in text for sign in _UNUSABLE):
-        return UnusableFileError(text)
+        return UnusableFileError(_BROKEN)
     return DatabaseFault(text)
-
-
-def _disk_full() -> KnowledgeError:
-    return KnowledgeError("SERVICE_UNAVAILABLE", "The disk is full. Nothing was changed.")

@@ -2,10 +2,12 @@
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from mcp_knowledge.adapters.rows.dialect import Connection
 from mcp_knowledge.adapters.rows.migrations import Migration, migrations_in, newer_database
+from mcp_knowledge.adapters.sqlite.drivers import DatabaseFault
 from mcp_knowledge.errors import StartupError
 
 MIGRATIONS_DIR = Path(__file__).parent / "migrations"
@@ -61,7 +63,8 @@ def migrate(connection: Connection, steps: tuple[Migration, ...]) -> int:
                 done += 1
             connection.execute("COMMIT")
         except BaseException:
-            connection.execute("ROLLBACK")
+            with suppress(DatabaseFault):  # some failures have ended the transaction already
+                connection.execute("ROLLBACK")
             raise
     return done
 

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from mcp_knowledge.errors import KnowledgeError, StartupError
+from mcp_knowledge.errors import KnowledgeError, StartupError, disk_fault, is_disk_fault
 from mcp_knowledge.interfaces.cli.commands import cli
 from mcp_knowledge.settings import SettingsError
 
@@ -24,6 +24,10 @@ def main() -> None:
     except BrokenPipeError:  # the reader of our output has gone (`| head`): nothing left to say, and nowhere to say it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(EXIT_FAILED)
+    except OSError as error:
+        if not is_disk_fault(error):
+            raise
+        _fail(f"{error.filename or 'A file'} cannot be used: {disk_fault(error)}", EXIT_FAILED)
 
 
 def _fail(message: str, code: int) -> None:

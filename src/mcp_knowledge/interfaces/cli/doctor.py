@@ -1,6 +1,7 @@
 """`doctor`: try each part for real, and name the next step for what fails."""
 
 import asyncio
+import errno
 import shutil
 import tempfile
 from collections.abc import Awaitable, Callable
@@ -12,8 +13,13 @@ from mcp_knowledge.errors import KnowledgeError, StartupError
 from mcp_knowledge.interfaces.serving import bind, find_server
 from mcp_knowledge.settings import MIB, Settings
 
-_FILE_STEP = "If the file is damaged, restore a backup or move it away and ingest again."
+_FILE_STEP = "If the file is damaged, restore a backup into an empty folder; 'mcp-knowledge verify' says more."
 _DATABASE_STEPS = {"postgres": "Check DATABASE_URL, and whether the server runs and lets this machine in."}
+_ACCESS_STEP = "Give this user write access to the folder, or set DATA_DIR to another one."
+_STORAGE_STEPS = {
+    errno.ENOSPC: "Make room on the disk. What waits goes on by itself then.",
+    errno.EROFS: "Mount the disk for writing, or set DATA_DIR to another folder.",
+}
 _LOW_DISK_BYTES = 512 * MIB
 
 
@@ -47,7 +53,7 @@ def _storage(settings: Settings) -> Check:
             "storage",
             False,
             f"{settings.data_dir} cannot be written: {error.strerror}",
-            "Give this user write access to the folder, or set DATA_DIR to another one.",
+            _STORAGE_STEPS.get(error.errno or 0, _ACCESS_STEP),
         )
     free_bytes = shutil.disk_usage(settings.data_dir).free
     detail = f"{settings.data_dir.resolve()}, {free_bytes // MIB:,} MiB free"

@@ -119,7 +119,8 @@ async def _add(
     try:
         receipt = await source.add(services, collection_id, metadata)
     except KnowledgeError as error:
-        report.skipped.append(Skipped(source.name, str(error), asked_for=isinstance(source, UrlSource)))
+        failure = isinstance(source, UrlSource) or error.code == "SERVICE_UNAVAILABLE"
+        report.skipped.append(Skipped(source.name, str(error), asked_for=failure))
         return False
     except OSError as error:
         report.skipped.append(Skipped(source.name, f"cannot be read: {error.strerror}"))

@@ -4,7 +4,6 @@ import asyncio
 import hashlib
 import os
 import re
-import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_knowledge.domain.documents import Metadata
-from mcp_knowledge.errors import KnowledgeError
+from mcp_knowledge.errors import KnowledgeError, storing
 from mcp_knowledge.interfaces.cli.report import Skipped
 from mcp_knowledge.services import Services
 from mcp_knowledge.services.archives import ArchiveReceipt
@@ -20,6 +19,7 @@ from mcp_knowledge.services.folder_walk import walk
 from mcp_knowledge.services.library import Filing, StoredUpload, UploadReceipt
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]+://|https?:", re.IGNORECASE)  # other schemes are refused by name
+_PIECE_BYTES = 1 << 20
 _MAX_DEPTH = 100  # folders, far beyond what people make
 
 
@@ -87,10 +87,15 @@ def _copy_for_upload(file: Path, folder: Path, max_bytes: int) -> StoredUpload:
         raise KnowledgeError("INVALID_UPLOAD", "This is not a regular file.")
     if file.stat().st_size > max_bytes:
         raise KnowledgeError("PAYLOAD_TOO_LARGE")
-    handle, name = tempfile.mkstemp(dir=folder)
+    with storing():
+        handle, name = tempfile.mkstemp(dir=folder)
     try:
         with file.open("rb") as source, os.fdopen(handle, "wb") as target:
-            shutil.copyfileobj(source, target, 1 << 20)
+            while piece := source.read(_PIECE_BYTES):
+                with storing():
+                    target.write(piece)
+            with storing():
+                target.flush()
         with Path(name).open("rb") as copied:
             digest = hashlib.file_digest(copied, "sha256").hexdigest()
             size_bytes = os.fstat(copied.fileno()).st_size

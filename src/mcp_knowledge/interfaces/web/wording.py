@@ -26,6 +26,7 @@ NEXT_STEPS = {
     "DOCUMENT_UNSUPPORTED_FORMAT": "Save it as PDF, in an Office format, as HTML or as plain text, then upload that.",
     "DOCUMENT_RESOURCE_LIMIT": "Split it into smaller files, or raise the limits in the settings.",
     "DOCUMENT_MALFORMED": "It may be damaged, or not what its name says. Open it, save it again, upload that.",
+    "DOCUMENT_CONTENT_UNAVAILABLE": "Put the original back from a backup and try again, or upload the file again.",
     "DOCUMENT_EMPTY": "There is nothing to search in it.",
     "PAYLOAD_TOO_LARGE": "Split it into smaller files, or raise MAX_UPLOAD_BYTES in the settings.",
     "INGESTION_TIMEOUT": "Try again; if it happens twice, split the file.",
