@@ -2,9 +2,9 @@
 
 import logging
 import time
-from typing import Literal
+from typing import Literal, get_args
 
-from mcp_knowledge.domain.documents import Stage
+from mcp_knowledge.domain.documents import JobKind, Stage
 from mcp_knowledge.ports.tracing import Period
 from mcp_knowledge.services import metrics, tracing
 from mcp_knowledge.services.log_context import about
@@ -15,6 +15,7 @@ log = logging.getLogger(__name__)
 # `postponed`: an outage came between. `returned`: the process ends, and the next worker goes on. `dropped`: it was
 # cancelled, its document deleted, or another worker has it.
 JobOutcome = Literal["completed", "failed", "retrying", "postponed", "returned", "dropped"]
+metrics.expect_jobs(get_args(JobKind), get_args(JobOutcome))
 
 
 def report(work: Work, outcome: JobOutcome, code: str | None = None) -> None:

@@ -3,6 +3,9 @@
 Every label has few values: templates of routes, not addresses; methods, statuses and codes that are known.
 """
 
+from collections.abc import Iterable
+from itertools import product
+
 from prometheus_client import (
     CollectorRegistry,
     Counter,
@@ -95,6 +98,12 @@ def observe_ingestion(stage: Stage, seconds: float) -> None:
 def count_embedded(chunks: int) -> None:
     """Record chunks that the model embedded (reused vectors do not count)."""
     _EMBEDDED_CHUNKS.inc(chunks)
+
+
+def expect_jobs(kinds: Iterable[str], outcomes: Iterable[str]) -> None:
+    """Show every outcome from the start: the first failure must be a rise, not a new series."""
+    for kind, outcome in product(kinds, outcomes):
+        _JOBS.labels(kind, outcome)
 
 
 def count_job(kind: JobKind, outcome: str) -> None:
