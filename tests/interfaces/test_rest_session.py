@@ -199,6 +199,14 @@ async def test_the_right_cookie_is_found_among_others(protected: House) -> None:
         assert (await protected.client.get(f"{API}/documents", headers={"Cookie": cookies})).status_code == 401, cookies
 
 
+async def test_thousands_of_sessions_in_one_request_are_not_all_looked_at(protected: House) -> None:
+    session = (await protected.sign_in())["Cookie"]
+    for others, status in ((7, 200), (5000, 401)):
+        cookies = ";".join(["mk_session=x"] * others + [session])
+        answer = await protected.client.get(f"{API}/documents", headers={"Cookie": cookies})
+        assert answer.status_code == status, others
+
+
 async def test_a_cookie_is_found_when_a_proxy_splits_the_header(protected: House) -> None:
     session = (await protected.sign_in())["Cookie"]
     for cookies in (("theme=dark", session), (session, "theme=dark"), ("mk_session=other", session)):

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
 
 from starlette.responses import Response
 from starlette.types import Scope
@@ -22,6 +23,7 @@ _OPEN_BELOW = ("/static/", "/.well-known/")  # nothing is well known here: clien
 _READING = frozenset(  # whatever the method
     {"/api/v1/search", "/api/v1/search/explain", "/api/v1/search/why-not", "/mcp", "/connect/test"}
 )
+_MOST_SESSIONS = 16  # of one request: to look at thousands of made-up ones would take a tenth of a second
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 _COOKIE = re.compile(rb"(?:^|;)\s*" + SESSION_COOKIE.encode() + rb"=([A-Za-z0-9_-]+)\s*(?=;|$)")
 
@@ -54,7 +56,8 @@ def key_secret(headers: Mapping[bytes, bytes]) -> str | None:
 
 def sessions(headers: Mapping[bytes, bytes]) -> list[str]:
     """What could be a session in a request's cookies. There may be several: another port's server can set one too."""
-    return [match.decode() for match in _COOKIE.findall(headers.get(b"cookie", b""))]
+    found = islice(_COOKIE.finditer(headers.get(b"cookie", b"")), _MOST_SESSIONS)
+    return [match[1].decode() for match in found]
 
 
 class Gate:
