@@ -10,7 +10,7 @@ setting or code that any page names exists.
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import Enum
 from inspect import cleandoc
 from pathlib import Path
@@ -18,6 +18,7 @@ from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 import typer.main
+from prometheus_client.metrics import MetricWrapperBase
 from pydantic_core import PydanticUndefined
 
 from mcp_knowledge.adapters.parsers.registry import accepted_extensions
@@ -25,7 +26,10 @@ from mcp_knowledge.errors import ERROR_CODES
 from mcp_knowledge.interfaces.cli.commands import cli
 from mcp_knowledge.interfaces.mcp.reference import mcp_reference
 from mcp_knowledge.interfaces.rest.reference import rest_reference
+from mcp_knowledge.ports import Counts
+from mcp_knowledge.services.figures import Stock, state_families, store_families
 from mcp_knowledge.services.intake import ARCHIVE_EXTENSION
+from mcp_knowledge.services.metrics import REGISTRY
 from mcp_knowledge.settings import MODEL_DIR, Settings
 
 PROJECT = Path(__file__).parent.parent
@@ -104,12 +108,32 @@ def _commands(names: list[str], group: Any) -> list[str]:
     return parts
 
 
+def metrics_reference() -> str:
+    """Every metric with its type and labels."""
+    counts = Counts({}, {"CODE": 1}, {}, 0, {}, 0)
+    rows = []
+    for collector, names in REGISTRY._collector_to_names.items():  # the library tells labels nowhere else
+        if isinstance(collector, MetricWrapperBase):
+            family = next(iter(collector.collect()))
+            name = f"{names[0]}_total" if family.type == "counter" else names[0]
+            rows.append([f"`{name}`", family.type, _named(collector._labelnames), family.documentation])
+    for family in (*state_families(True, False), *store_families(Stock(counts, None, 0.0))):
+        labels = {label: None for sample in family.samples for label in sample.labels}
+        rows.append([f"`{family.name}`", family.type, _named(labels), family.documentation])
+    return table(["metric", "type", "labels", "meaning"], sorted(rows))
+
+
+def _named(labels: Iterable[str]) -> str:
+    return ", ".join(f"`{label}`" for label in labels)
+
+
 GENERATORS: dict[str, Callable[[], str]] = {
     "settings": settings_reference,
     "errors": errors_reference,
     "cli": cli_reference,
     "rest": rest_reference,
     "mcp": mcp_reference,
+    "metrics": metrics_reference,
 }
 
 

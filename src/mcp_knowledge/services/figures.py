@@ -90,13 +90,19 @@ class _Families(Collector):
     def collect(self) -> Iterator[Metric]:
         """All of them."""
         yield from REGISTRY.collect()
-        yield _gauge("store_up", _UP, self._stock is not None)
-        yield _gauge("ingestion_paused", _PAUSED, self._paused)
+        yield from state_families(self._stock is not None, self._paused)
         if self._stock is not None:
-            yield from _of_store(self._stock)
+            yield from store_families(self._stock)
 
 
-def _of_store(stock: Stock) -> Iterator[Metric]:
+def state_families(store_up: bool, paused: bool) -> Iterator[Metric]:
+    """The gauges that say whether the others are there, and whether the worker waits."""
+    yield _gauge("store_up", _UP, store_up)
+    yield _gauge("ingestion_paused", _PAUSED, paused)
+
+
+def store_families(stock: Stock) -> Iterator[Metric]:
+    """The gauges of a stock."""
     counts = stock.counts
     yield _by_label(
         "documents_total",
