@@ -64,9 +64,9 @@ class Pipe:
 @pytest.fixture
 def pipe(data_dir: Path) -> Iterator[Pipe]:
     opened = Pipe(data_dir)
-    yield opened
-    opened.process.kill()
-    opened.process.communicate()
+    with opened.process:
+        yield opened
+        opened.process.kill()
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -95,6 +95,46 @@ def test_nothing_but_protocol_messages_reaches_standard_output(pipe: Pipe) -> No
     unknown = pipe.ask(3, "tools/call", name="nothing", arguments={}, _meta=META)
     assert unknown["error"]["code"] == -32602
     assert pipe.close() == ("", 0)
+
+
+@pytest.mark.parametrize(
+    ("line", "number", "code"),
+    [
+        ("this is no JSON", None, -32700),
+        ('{"jsonrpc": "2.0", "id": 7, "method": 5}', 7, -32600),
+        ('{"jsonrpc": "2.0", "id": "a", "method": "ping", "params": []}', "a", -32600),
+        ('{"id": 7, "method": "ping"}', 7, -32600),
+        ('[{"jsonrpc": "2.0", "id": 7, "method": "ping"}]', None, -32600),
+    ],
+)
+def test_a_line_that_is_no_message_is_answered(pipe: Pipe, line: str, number: Any, code: int) -> None:
+    pipe.write(line)
+    assert pipe.process.stdout is not None
+    answer = json.loads(pipe.process.stdout.readline())
+    assert (answer["id"], answer["error"]["code"]) == (number, code)
+
+
+def test_what_was_asked_before_the_end_of_input_is_answered(pipe: Pipe) -> None:
+    for number in range(20):
+        arguments = {"query": f"INV-0042 {number}\ud800"}
+        params = {"name": "search_documents", "arguments": arguments, "_meta": META}
+        pipe.write(json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}))
+    rest, exit_code = pipe.close()
+    answers = [json.loads(line) for line in rest.splitlines()]
+    assert sorted(answer["id"] for answer in answers) == list(range(20))
+    assert all(answer["result"]["structuredContent"]["hits"] for answer in answers)
+    assert exit_code == 0
+
+
+def test_a_client_that_goes_away_while_it_is_answered_ends_the_process(pipe: Pipe) -> None:
+    assert pipe.process.stdin is not None and pipe.process.stdout is not None and pipe.process.stderr is not None
+    pipe.ask(1, "server/discover", _meta=META)
+    pipe.process.stdout.close()
+    pipe.write(json.dumps({"jsonrpc": "2.0", "id": 2, "method": "server/discover", "params": {"_meta": META}}))
+    pipe.process.stdin.close()
+    assert pipe.process.wait(timeout=30) == 1
+    said = pipe.process.stderr.read()
+    assert "its client went away" in said and "Traceback" not in said
 
 
 def test_the_process_ends_when_its_client_goes_away(pipe: Pipe) -> None:

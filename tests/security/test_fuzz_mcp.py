@@ -4,8 +4,10 @@
 """
 
 import json
+import queue
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,8 @@ pytestmark = pytest.mark.fuzz
 USUAL = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 GUIDE = b"# Guide\n\n" + b"The harbour has motors and otters. " * 60
 INTERNAL = -32603
+ANSWER_S = 30
+ENDLESS = "subscriptions/listen"  # answered when it ends
 UNKNOWN = ("doc_none", "chk_none")
 
 
@@ -93,6 +97,8 @@ class Pipe:
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=data_dir.parent
         )
+        self.said: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        threading.Thread(target=self.listen, daemon=True).start()
         self.asked = 0
         self.meta = {"_meta": META} if modern else {}
         if not modern:
@@ -106,21 +112,41 @@ class Pipe:
         self.process.stdin.flush()
 
     def read(self) -> dict[str, Any]:
+        return check_message(self.said.get(timeout=ANSWER_S))
+
+    def listen(self) -> None:
         assert self.process.stdout is not None
-        return check_message(self.process.stdout.readline().rstrip(b"\n"))
+        for line in self.process.stdout:
+            self.said.put(line.rstrip(b"\n"))
 
     def check(self, line: bytes) -> None:
-        """Send a line, then a good request: everything until its answer must be in the protocol's words."""
+        """Send a line, then a good request: both are answered, and all in the protocol's words."""
         self.asked += 1
         number = f"good-{self.asked}"
         params = {"name": "list_collections", **self.meta}
-        self.write(line.replace(b"\n", b" "))
+        line = line.replace(b"\n", b" ")
+        self.write(line)
         self.write(json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}))
-        while True:
+        awaited = [number, *answered_ids(line)]
+        while awaited:
             answer = self.read()
-            if answer.get("id") == number:
+            if answer["id"] in awaited:
+                awaited.remove(answer["id"])
+            if answer["id"] == number:
                 assert answer["result"]["structuredContent"] == {"items": []}, answer
-                return
+
+
+def answered_ids(line: bytes) -> list[Any]:
+    """The id of the answer that a line must get."""
+    try:
+        message = json.loads(line.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return [None]
+    if not isinstance(message, dict):
+        return [None]
+    number = message.get("id")
+    is_request = isinstance(message.get("method"), str) and isinstance(number, int | str)
+    return [number] if is_request and not isinstance(number, bool) and message["method"] != ENDLESS else []
 
 
 @pytest.fixture(scope="module", params=["handshake", "modern"])
@@ -128,7 +154,7 @@ def pipe(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     opened = Pipe(tmp_path_factory.mktemp("stdio") / "data", modern=request.param == "modern")
     yield opened
     opened.process.kill()
-    opened.process.communicate()
+    opened.process.wait()
 
 
 @given(line=texts(UNKNOWN))
@@ -139,6 +165,8 @@ def test_any_line_over_stdio_is_answered_in_the_protocols_words(pipe: Pipe, line
 
 def test_after_all_that_the_process_ends_in_order(pipe: Pipe) -> None:
     pipe.check(b"{")
-    rest, log = pipe.process.communicate(timeout=30)
-    assert (rest, pipe.process.returncode) == (b"", 0)
+    assert pipe.process.stdin is not None and pipe.process.stderr is not None
+    pipe.process.stdin.close()
+    assert pipe.process.wait(timeout=ANSWER_S) == 0
+    log = pipe.process.stderr.read()
     assert b"Traceback" not in log, log[-3000:]

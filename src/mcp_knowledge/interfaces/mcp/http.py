@@ -149,6 +149,9 @@ def _check_message(body: bytes) -> None:
         raise _Refused(
             HTTPStatus.BAD_REQUEST, types.INVALID_REQUEST, "The body must be one JSON-RPC 2.0 message."
         ) from None
+    if "method" in message and "id" in message and not isinstance(message["id"], int | str):
+        # The SDK would take it for a notification, and its sender would wait for an answer.
+        raise _Refused(HTTPStatus.BAD_REQUEST, types.INVALID_REQUEST, "The id of a request is a string or an integer.")
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
