@@ -27,10 +27,11 @@ import psutil
 from mcp_knowledge.domain.metrics import percentile
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
-from front_door import Server  # it lies with the tests
+from front_door import Server, wait_until  # it lies with the tests
 
 _MIB = 1024 * 1024
 _LOOK_S, _LOOKS = 0.2, 150  # for descriptors to come back: half a minute
+_INGESTED_S = 600.0
 _HOST = b"Host: localhost\r\n"
 _BOUNDARY = b"edge"
 _PART = b'--edge\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n'
@@ -41,14 +42,15 @@ class Field:
     """Where an attack takes place.
 
     Args:
-        big: the id of a document of 30 MB.
+        file, long, small: ids of documents: with an original of 30 MB, with 180 KB of text, with a sentence.
         told: what the attackers got: the status of an answer, or how the connection ended.
     """
 
     host: str
     port: int
     seconds: float
-    big: str
+    file: str
+    long: str
     small: str
     told: Counter[str] = field(default_factory=Counter)
     writers: list[asyncio.StreamWriter] = field(default_factory=list)
@@ -192,13 +194,13 @@ async def endless_bodies(where: Field) -> None:
 
 async def unread_downloads(where: Field) -> None:
     """300 downloads of 30 MB that nobody reads."""
-    await ask_and_hold(where, 300, b"GET /api/v1/documents/%s/file HTTP/1.1\r\n%s\r\n" % (where.big.encode(), _HOST))
+    await ask_and_hold(where, 300, b"GET /api/v1/documents/%s/file HTTP/1.1\r\n%s\r\n" % (where.file.encode(), _HOST))
 
 
 async def unread_answers(where: Field) -> None:
-    """100 answers of some 40 MB of JSON that nobody reads."""
-    path = b"/api/v1/documents/%s/normalized" % where.big.encode()
-    await ask_and_hold(where, 100, b"GET %s HTTP/1.1\r\n%s\r\n" % (path, _HOST))
+    """1,000 answers of 250 KB of JSON that nobody reads."""
+    path = b"/api/v1/documents/%s/normalized" % where.long.encode()
+    await ask_and_hold(where, 1000, b"GET %s HTTP/1.1\r\n%s\r\n" % (path, _HOST))
 
 
 async def pipelined(where: Field) -> None:
@@ -232,7 +234,7 @@ def busy(path: bytes, body: bytes | None) -> Attack:
 
     async def attack(where: Field) -> None:
         until = time.monotonic() + where.seconds
-        filled = request.replace(b"BIG", where.big.encode()).replace(b"SMALL", where.small.encode())
+        filled = request.replace(b"LONG", where.long.encode())
 
         async def one() -> None:
             while time.monotonic() < until:
@@ -263,7 +265,7 @@ ATTACKS: dict[str, Attack] = {
     "1,500 JSON bodies stop at 1 MB": half_json,
     "70 bodies without end": endless_bodies,
     "300 downloads not read": unread_downloads,
-    "100 large answers not read": unread_answers,
+    "1,000 large answers not read": unread_answers,
     "200 send 5,000 requests at once": pipelined,
     "500 follow events, pipelined": pipelined_streams,
     "2,000 speak TLS": garbage,
@@ -272,10 +274,9 @@ ATTACKS: dict[str, Attack] = {
     "64 search, whole documents": busy(
         b"/api/v1/search", b'{"query":"harbour ledger","limit":50,"expand":{"type":"document"}}'
     ),
-    "64 ask why not": busy(b"/api/v1/search/why-not", b'{"query":"harbour ledger","documentId":"BIG"}'),
-    "64 read all of a large document": busy(b"/api/v1/documents/BIG/normalized", None),
-    "64 list the catalog": busy(b"/api/v1/document-catalog?limit=500", None),
-    "64 fetch from a dead address": busy(b"/api/v1/documents/from-url", b'{"url":"http://192.0.2.1/a.txt"}'),
+    "64 ask why not": busy(b"/api/v1/search/why-not", b'{"query":"harbour ledger","documentId":"LONG"}'),
+    "64 read a long document": busy(b"/api/v1/documents/LONG/normalized", None),
+    "64 list the catalog": busy(b"/api/v1/document-catalog?limit=100", None),
 }
 
 
@@ -356,7 +357,7 @@ class Gauge:
 
 async def begin(name: str, where: Field) -> asyncio.subprocess.Process:
     """An attack in a process of its own, so that it does not hold up the neighbour's clock."""
-    place = [where.host, str(where.port), str(where.seconds), where.big, where.small]
+    place = [where.host, str(where.port), str(where.seconds), where.file, where.long, where.small]
     command = (sys.executable, __file__, "--attack", name, *place)
     return await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
 
@@ -384,29 +385,32 @@ async def row(name: str, where: Field, gauge: Gauge) -> str:
     return f"| {name} | {told} | {figures} | {neighbour.row()} |"
 
 
-def prepare(server: Server) -> tuple[str, str]:
-    """A large document and a small one, beside some more; their ids."""
+def prepare(server: Server) -> Field:
+    """A file to download, a document with much text and a small one, beside some more."""
     words = "The quiet harbour keeps a ledger of every engine that was repaired. "
-    for number in range(40):
+    for number in range(20):
         server.upload(f"{number}.txt", (f"Number {number}. " + words * 30).encode())
     small = server.add("small.txt", words.encode())["id"]
-    lines = (f"row {n},harbour {n % 97},{'ledger ' * 8}" for n in range(400_000))
-    receipt = server.upload("big.csv", ("name,place,words\n" + "\n".join(lines)).encode()[: 30 * _MIB])
-    return receipt["id"], small
+    long = "\n\n".join(f"Paragraph {n} of the long ledger. {words * 4}" for n in range(600))
+    long_id = server.upload("long.txt", long.encode())["id"]
+    path = f"/api/v1/documents/{long_id}"
+    wait_until(lambda: server.request("GET", path).json()["status"] == "ready", _INGESTED_S, "the long document")
+    file = server.add("file.pdf", b"%PDF-1.7\n" + os.urandom(30 * _MIB))["id"]  # it is no PDF, but can be downloaded
+    return Field("127.0.0.1", int(server.url.rpartition(":")[2]), 0.0, file, long_id, small)
 
 
 async def run(server: Server, names: list[str], seconds: float) -> None:
     """Print the table, then stop the server among its attackers."""
     assert server.process is not None
-    big, small = prepare(server)
+    where = prepare(server)
+    where.seconds = seconds
     print("prepared", file=sys.stderr)
-    address = server.url.removeprefix("http://").rpartition(":")
     gauge = Gauge(server.process.pid)
     print("| attack | what it was told | memory, MiB | descriptors | others: median/most, ms | others' failures |")
     print("| --- | --- | --- | --- | --- | --- |")
     for name in names:
-        print(await row(name, Field("127.0.0.1", int(address[2]), seconds, big, small), gauge), flush=True)
-    where = Field("127.0.0.1", int(address[2]), 30, big, small)
+        print(await row(name, where, gauge), flush=True)
+    where.seconds = 30.0
     attackers = [await begin(name, where) for name in _AT_THE_END]
     await asyncio.sleep(8)
     began = time.monotonic()
@@ -435,14 +439,14 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", default=list(ATTACKS), choices=list(ATTACKS), metavar="NAME")
-    parser.add_argument("--attack", nargs=6, help=argparse.SUPPRESS)
+    parser.add_argument("--attack", nargs=7, help=argparse.SUPPRESS)
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--descriptors", type=int, help="the server's limit")
     arguments = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     if arguments.attack:
-        name, host, port, seconds, big, small = arguments.attack
-        asyncio.run(attack(name, Field(host, int(port), float(seconds), big, small)))
+        name, host, port, seconds, *ids = arguments.attack
+        asyncio.run(attack(name, Field(host, int(port), float(seconds), *ids)))
         return
     with tempfile.TemporaryDirectory() as folder:
         server = _Limited(Path(folder) / "data")

@@ -106,3 +106,76 @@ def test_a_head_beyond_the_limit_is_refused_and_one_below_it_is_not(server: Serv
     error = json.loads(body)["error"]
     assert error["code"] == "REQUEST_HEAD_TOO_LARGE"
     assert "65,536 bytes" in error["message"]
+
+
+SEARCH = b"POST /api/v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+QUERY = b'{"query":"x"}'
+NEXT = b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        b"Content-Length: 13\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"Transfer-Encoding: chunked\r\nContent-Length: 13\r\n\r\n0\r\n\r\n",
+        b"Content-Length: 13\r\nContent-Length: 13\r\n\r\n" + QUERY,
+        b"Content-Length: 13\r\nContent-Length: 14\r\n\r\n" + QUERY,
+        b"Content-Length: 13, 13\r\n\r\n" + QUERY,
+        b"Content-Length: +13\r\n\r\n" + QUERY,
+        b"Content-Length: 0x0d\r\n\r\n" + QUERY,
+        b"Content-Length: 99999999999999999999999999\r\n\r\n" + QUERY,
+        b"Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+        b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+        b"Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
+        b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n",
+        b"Transfer-Encoding:\x0bchunked\r\n\r\n0\r\n\r\n",
+        b"X-Folded: a\r\n Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"X-Nul: a\0b\r\n\r\n",
+        b"Transfer-Encoding: chunked\r\n\r\n0d\n" + QUERY + b"\n0\n\n",
+        b"Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n" + QUERY,
+    ],
+)
+def test_a_request_whose_end_others_may_see_elsewhere_is_refused_and_nothing_after_it_is_read(
+    server: Server, rest: bytes
+) -> None:
+    status, headers, body = exchange(server, SEARCH + rest + NEXT)
+    assert status == "HTTP/1.1 400 Bad Request"
+    assert headers["connection"] == "close"
+    assert json.loads(body)["error"]["code"] == "INVALID_REQUEST"
+
+
+def test_chunks_are_refused_in_http_1_0(server: Server) -> None:
+    chunks = b"Transfer-Encoding: chunked\r\n\r\nd\r\n" + QUERY + b"\r\n0\r\n\r\n"
+    assert exchange(server, SEARCH.replace(b"HTTP/1.1", b"HTTP/1.0") + chunks)[0] == "HTTP/1.1 400 Bad Request"
+
+
+def test_what_follows_a_body_passes_for_no_header(server: Server) -> None:
+    chunks = b"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\nd\r\n" + QUERY + b"\r\n0\r\n"
+    trailers = b"Host: evil.example\r\nAuthorization: Bearer key_none\r\nX-Request-Id: trailer\r\n\r\n"
+    status, headers, _ = exchange(server, SEARCH + chunks + trailers)
+    assert status == "HTTP/1.1 200 OK"
+    assert headers["x-request-id"] != "trailer"
+
+
+@pytest.mark.parametrize("protocol", [b"h2c", b"websocket"])
+def test_a_request_that_offers_another_protocol_is_answered_in_this_one_body_and_all(
+    server: Server, protocol: bytes
+) -> None:
+    offer = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: %s\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n" % protocol
+    length = b"Content-Length: %d\r\n\r\n" % len(QUERY)
+    first, _, body = exchange(server, SEARCH + offer + length + QUERY + NEXT)
+    assert first == "HTTP/1.1 200 OK" and body.startswith(b'{"hits":')
+    assert body.count(b"HTTP/1.1 200 OK") == 1 and body.endswith(b'{"ok":true}')
+
+
+def test_what_cannot_be_read_is_answered_after_what_was_asked_before(server: Server) -> None:
+    status, _, body = exchange(server, SEARCH + b"Content-Length: 13\r\n\r\n" + QUERY + b"nonsense\r\n\r\n")
+    assert status == "HTTP/1.1 200 OK"
+    assert body.startswith(b'{"hits":') and b"HTTP/1.1 400 Bad Request" in body
+
+
+def test_more_headers_than_anybody_needs_are_refused(server: Server) -> None:
+    for number, expected in ((90, "HTTP/1.1 200 OK"), (200, "HTTP/1.1 431 Request Header Fields Too Large")):
+        lines = b"Host: localhost\r\nConnection: close\r\n" + b"X-One: b\r\n" * number
+        assert exchange(server, b"GET /health HTTP/1.1\r\n" + lines + b"\r\n")[0] == expected

@@ -19,7 +19,7 @@ _STOPPING_STALLED_S = 1.5  # once the server ends
 _STOPPING_S = 5.0  # before uvicorn cancels what is left, loudly
 _MOMENT_S = 0.05  # in which whoever has sent something is read from
 _ENOUGH_DESCRIPTORS = 65_536  # some systems allow a billion, and programs that close "all" of them take minutes then
-_REFUSED_SHARE = 8  # this part of so many may be told at the same time that they are refused; any more are cut off
+_REFUSED_SHARE = 4  # this part of so many may be told at the same time that they are refused; any more are cut off
 
 
 @dataclass(frozen=True, slots=True)
