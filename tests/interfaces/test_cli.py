@@ -189,6 +189,8 @@ def test_doctor_names_the_next_step_for_what_is_broken(tmp_path: Path) -> None:
 def test_doctor_is_content_with_a_good_installation(tmp_path: Path) -> None:
     checks = run_json(tmp_path / "data", "doctor")
     assert [check["name"] for check in checks if not check["ok"] and check["name"] != "port"] == []
+    (parsers,) = [check["detail"] for check in checks if check["name"] == "parsers"]
+    assert ("without network" if sys.platform == "linux" else "network") in parsers
 
 
 def test_another_model_refuses_to_mix_vectors_until_everything_is_embedded_again(tmp_path: Path) -> None:

@@ -105,9 +105,10 @@ async def _services(settings: Settings, storage_ok: bool) -> list[Check]:
                 sample = Path(folder) / "sample.md"
                 sample.write_text("# Sample\n\nOne paragraph.\n")
                 parsed = await parser.parse(sample, sample.name)
+            network = "without network" if parser.confined else "this system cannot keep it from the network"
         finally:
             await parser.close()
-        return f"the sandbox works ({parsed.parser_name} {parsed.parser_version})"
+        return f"the sandbox works ({parsed.parser_name} {parsed.parser_version}; {network})"
 
     async def index() -> str:
         async with open_services(settings) as services:
