@@ -25,7 +25,7 @@ QUESTION = {"query": f"what does {MARK} mean"}
 
 @pytest.fixture
 def restored_logging() -> Iterator[None]:
-    names = (None, "mcp_knowledge", "uvicorn", "uvicorn.access", "uvicorn.asgi")
+    names = (None, "mcp_knowledge", "uvicorn", "uvicorn.access", "uvicorn.asgi", "mcp", "python_multipart")
     before = [(logging.getLogger(name), logging.getLogger(name).level) for name in names]
     handlers, hooks = logging.getLogger().handlers[:], (sys.excepthook, sys.unraisablehook)
     yield
@@ -98,6 +98,16 @@ async def _use_everything(client: httpx2.AsyncClient) -> None:
         await client.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})
     await client.post("/mcp", json={"jsonrpc": "2.0", "id": MARK, "method": MARK, "params": {"name": MARK}})
     await client.post("/mcp", json={"jsonrpc": "2.0", "method": f"notifications/{MARK}", "params": {MARK: MARK}})
+    await client.post(
+        "/mcp", json={"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": [MARK]}}
+    )
+    part = f'--b\r\nContent-Disposition: form-data; name="file"; filename="{MARK}.md"\r\n'
+    for head in (f"Content-Transfer-Encoding: {MARK}\r\n\r\n", f"{MARK}\r\n", f"X: {MARK}\r\n\r\n{MARK}"):
+        await client.post(
+            f"{API}/documents",
+            content=f"{part}{head}\r\n--b--\r\n".encode(),
+            headers={"Content-Type": "multipart/form-data; boundary=b"},
+        )
     for _ in range(2):
         await client.post(f"{API}/collections", json={"name": MARK, "description": MARK})
     for url in (

@@ -24,7 +24,7 @@ from mcp_knowledge.settings import load_settings
 @pytest.fixture
 def log() -> Iterator[io.StringIO]:
     """Takes the log, once `configure` was called; all is as it was afterwards."""
-    names = (None, "mcp_knowledge", "uvicorn", "uvicorn.access", "uvicorn.asgi")
+    names = (None, "mcp_knowledge", "uvicorn", "uvicorn.access", "uvicorn.asgi", "mcp", "python_multipart")
     before = [(logging.getLogger(name), logging.getLogger(name).level) for name in names]
     handlers = logging.getLogger().handlers[:]
     hooks = (sys.excepthook, sys.unraisablehook, threading.excepthook)
@@ -233,11 +233,12 @@ async def test_failures_that_nobody_catches_and_warnings_of_libraries_are_lines_
 @pytest.mark.parametrize("level", ["debug", "info"])
 def test_libraries_have_a_word_in_warnings_alone(log: io.StringIO, level: str) -> None:
     configure(log, log_format="json", log_level=level)
-    for name in ("httpx2", "urllib3.connectionpool", "psycopg.pool", "mcp.server", "uvicorn.access"):
+    logging.getLogger("mcp.server").warning("notifications/secret")
+    for name in ("httpx2", "urllib3.connectionpool", "psycopg.pool", "uvicorn.access"):
         logging.getLogger(name).info("GET https://user:secret@example.com/")
         logging.getLogger(name).warning("careful")
     logging.getLogger("uvicorn.error").info("Started")
-    assert [line["message"] for line in lines_of(log)] == ["careful"] * 5 + ["Started"]
+    assert [line["message"] for line in lines_of(log)] == ["careful"] * 4 + ["Started"]
 
 
 async def test_a_finished_job_is_one_line_with_its_ids_and_the_time_of_each_stage(client: httpx2.AsyncClient) -> None:

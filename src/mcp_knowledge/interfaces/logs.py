@@ -16,6 +16,7 @@ __all__ = ["JsonFormatter", "TextFormatter", "configure_logging", "log_uncaught"
 # addresses, headers and statements.
 _TALKATIVE = ("mcp_knowledge", "uvicorn")
 _QUIET = ("uvicorn.access", "uvicorn.asgi")
+_MUTE = ("mcp", "python_multipart")  # quote requests in their warnings
 
 log = logging.getLogger("mcp_knowledge.process")
 
@@ -38,6 +39,8 @@ def configure_logging(settings: Settings) -> None:
         logging.getLogger(name).setLevel(level)
     for name in _QUIET:
         logging.getLogger(name).setLevel(max(level, logging.WARNING))
+    for name in _MUTE:
+        logging.getLogger(name).setLevel(logging.ERROR)
     logging.captureWarnings(True)
     sys.excepthook = _process_failed
     threading.excepthook = _thread_failed

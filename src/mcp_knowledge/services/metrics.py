@@ -32,7 +32,7 @@ _STREAMS = frozenset({"/api/v1/events"})  # stay open as long as a browser does
 
 _SEARCH_SECONDS = Histogram(
     "search_duration_seconds",
-    "Seconds of a search, by mode and stage.",
+    "Seconds of a search, by mode and stage; total is without waiting, the time until its turn.",
     ["mode", "stage"],
     buckets=_SEARCH_BUCKETS_S,
     registry=REGISTRY,
@@ -79,9 +79,14 @@ _BUILD = Gauge(
 )
 
 
-def observe_search(mode: SearchMode, timings: Timings) -> None:
-    """Record one search; a side that the mode does not use is left out."""
-    parts = {"fusion": timings.fusion_ms, "total": timings.total_ms}
+def observe_search(mode: SearchMode, timings: Timings, answered_s: float) -> None:
+    """Record one search; a side that the mode does not use is left out.
+
+    Args:
+        answered_s: seconds until it was answered, the wait for its turn included.
+    """
+    waiting_ms = max(0.0, answered_s * 1000 - timings.total_ms)
+    parts = {"waiting": waiting_ms, "fusion": timings.fusion_ms, "total": timings.total_ms}
     if mode != "lexical":
         parts |= {"embedding": timings.embedding_ms, "vector": timings.vector_search_ms}
     if mode != "vector":

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -79,8 +80,9 @@ class Search:
     async def search(self, request: SearchRequest) -> SearchResult:
         """Answer a request, when its turn has come. Raises EMBEDDING_MISMATCH, as `answer` does."""
         # By its text: filters on true and on 1 are equal to Python, and differ.
+        begun = time.perf_counter()
         result = await self._turns.take(repr(request), lambda: self._result(request))
-        observe_search(request.mode, result.timings)
+        observe_search(request.mode, result.timings, time.perf_counter() - begun)
         return result
 
     async def _result(self, request: SearchRequest) -> SearchResult:

@@ -1,5 +1,6 @@
 """Around every request: its id, who may ask, safe headers on the answer, the access log, no surprise left uncaught."""
 
+import asyncio
 import logging
 import re
 import time
@@ -93,6 +94,9 @@ class _Exchange:
             await self._app(self._scope, self._receive, self._answer)
         except ClientDisconnect:
             self._status = self._status or CLIENT_CLOSED_REQUEST
+        except asyncio.CancelledError:  # the process ends before it has an answer
+            self._status = self._status or CLIENT_CLOSED_REQUEST
+            raise
         except Exception as error:
             await self._fail(error)
         finally:
