@@ -1,22 +1,38 @@
 # MCP Knowledge for a container: the embedded database by default, a part of a larger service with other settings
-# (compose.local.yaml, compose.yaml; docs/scaling.md).
+# (compose.local.yaml, compose.yaml; docs/scaling.md). docs/releasing.md: for two processors, with traces, by digest.
+# Where no container engine runs, `make prove-image` carries these steps out and tries what they made.
 
-FROM python:3.11-slim-bookworm AS build
-ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
+# Two builds of one commit install the same bytes: every package has its hash. `--build-arg PYTHON_IMAGE=python@sha256:…`
+# also holds the base.
+ARG PYTHON_IMAGE=python:3.11.15-slim-bookworm
+
+FROM ${PYTHON_IMAGE} AS build
+# `otel` also installs what sends traces.
+ARG EXTRA=
+ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_COMPILE=1 PIP_ROOT_USER_ACTION=ignore
 WORKDIR /build
-# The environment that ships has no pip of its own: the build's installs into it.
+# The environment that ships has no pip of its own: the build's installs into it. Nothing is compiled: there is a wheel for all.
 RUN python -m venv --without-pip /app && python -m venv /build/tools
 COPY requirements/ requirements/
-RUN pip --python /app/bin/python install --require-hashes -r requirements/runtime.txt \
- && tools/bin/pip install --require-hashes -r requirements/build.txt
+RUN pip --python /app/bin/python install --only-binary=:all: --require-hashes -r "requirements/${EXTRA:-runtime}.txt" \
+ && tools/bin/pip install --only-binary=:all: --require-hashes -r requirements/build.txt
 COPY pyproject.toml README.md LICENSE CHANGELOG.md ./
 COPY src/ src/
+# Bytecode without the times of files: the same at every build. olefile2.py is in the language of Python 2.
 RUN tools/bin/pip wheel --no-deps --no-build-isolation --wheel-dir dist . \
- && pip --python /app/bin/python install --no-deps --no-index dist/*.whl
+ && pip --python /app/bin/python install --no-deps --no-index dist/*.whl \
+ && /app/bin/python -m compileall -q -j 0 --invalidation-mode unchecked-hash -x olefile2 /app/lib
 
-FROM python:3.11-slim-bookworm
-RUN useradd --uid 10001 --user-group --no-create-home --home-dir /data --shell /usr/sbin/nologin knowledge \
- && mkdir -p /data/documents && chown -R knowledge:knowledge /data
+FROM ${PYTHON_IMAGE}
+LABEL org.opencontainers.image.title="MCP Knowledge" \
+      org.opencontainers.image.description="Private document retrieval over MCP, REST and a dashboard" \
+      org.opencontainers.image.version="0.5.0" \
+      org.opencontainers.image.licenses="MIT AND Apache-2.0"
+# Written by hand, as useradd notes the day. What installs packages is of no use here.
+RUN echo "knowledge:x:10001:10001::/data:/usr/sbin/nologin" >> /etc/passwd \
+ && echo "knowledge:x:10001:" >> /etc/group \
+ && mkdir -p /data/documents && chown -R 10001:10001 /data && chmod 700 /data /data/documents \
+ && PYTHONDONTWRITEBYTECODE=1 python -m pip uninstall --yes --quiet --root-user-action=ignore pip setuptools wheel
 COPY --from=build /app /app
 # Uploads are kept below /data, and with STORAGE_DRIVER=local the originals too.
 ENV PATH=/app/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 HOST=0.0.0.0 PORT=3000 DATA_DIR=/data
@@ -24,6 +40,7 @@ WORKDIR /data
 USER 10001:10001
 VOLUME /data
 EXPOSE 3000
+STOPSIGNAL SIGTERM
 # A sign of life only: what the database or the storage is at shows /ready.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 CMD ["python", "-c", \
  "import os, urllib.request as web; web.urlopen('http://127.0.0.1:' + os.environ['PORT'] + '/health', timeout=4)"]

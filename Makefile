@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: serve serve-postgres test test-fast fuzz lint lock docs screenshots install install-test clean
+.PHONY: serve serve-postgres test test-fast fuzz lint lock docs screenshots install install-test prove-image release clean
 
 serve: $(VENV)/.runtime
 	$(BIN)/mcp-knowledge serve
@@ -47,6 +47,7 @@ lint: $(VENV)/.test
 	$(BIN)/mypy tests/contract/conftest.py
 	$(BIN)/mypy tests/browser/conftest.py
 	$(BIN)/python scripts/docs.py --check
+	$(BIN)/hadolint Dockerfile
 
 docs: $(VENV)/.test
 	$(BIN)/python scripts/docs.py
@@ -54,11 +55,20 @@ docs: $(VENV)/.test
 screenshots: $(VENV)/.test
 	$(BIN)/python scripts/screenshots.py
 
+# Carry out the Dockerfile in a clean Debian and use what it makes, where no container engine runs (Linux, root, debootstrap).
+prove-image: $(VENV)/.test
+	PYTHONPATH=tests $(BIN)/python scripts/prove_image.py
+
+# Build the wheel and the source archive of a commit, check them and try them without a network; publishes nothing.
+release: $(VENV)/.test
+	$(BIN)/python scripts/release.py
+
 clean:
 	rm -rf $(VENV) dist build
 
 # Recompile the pinned, hashed requirements from pyproject.toml, for every platform at once (needs uv).
 lock:
 	uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --quiet -o requirements/runtime.txt
+	uv pip compile pyproject.toml --extra otel --universal --python-version 3.11 --generate-hashes --no-header --quiet -c requirements/runtime.txt -o requirements/otel.txt
 	uv pip compile --group build --universal --python-version 3.11 --generate-hashes --no-header --quiet -o requirements/build.txt
 	uv pip compile --group test --universal --python-version 3.11 --generate-hashes --no-header --quiet -c requirements/runtime.txt -o requirements/test.txt

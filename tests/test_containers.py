@@ -2,11 +2,18 @@
 
 import base64
 import re
+import shutil
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from image_proof import compose
+from image_proof.compose import UnsetVariableError, interpolated
+from image_proof.dockerfile import Config, DockerfileError, configure, ignored, instructions, stages
+from image_proof.linux import BUILD_PATH
 
 from mcp_knowledge.settings import Settings, SettingsError, load_settings
 
@@ -30,27 +37,21 @@ IN_A_BUCKET = {
 }
 
 
-def interpolated(text: str, values: dict[str, str]) -> str:
-    """`${NAME}`, `${NAME:-default}` and `${NAME:?message}` as Compose reads them."""
-
-    def value(match: "re.Match[str]") -> str:
-        name, operator, rest = match.groups()
-        found = values.get(name, "")
-        assert found or operator != ":?", f"{name}: {rest}"
-        return found or (rest if operator == ":-" else "")
-
-    return re.sub(r"\$\{(\w+)(?:(:-|:\?)([^}]*))?\}", value, text)
-
-
 def services(name: str, values: dict[str, str]) -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load(interpolated((PROJECT / name).read_text(), values))["services"]
-    return found
+    return compose.services(PROJECT / name, values)
+
+
+def image() -> Config:
+    """What the Dockerfile says of how its last stage is run."""
+    config = Config(env={"PATH": BUILD_PATH})
+    for item in stages(PROJECT / "Dockerfile", {})[-1].instructions:
+        configure(config, item, {})
+    return config
 
 
 def of_the_image() -> dict[str, str]:
-    """What the Dockerfile sets."""
-    (line,) = re.findall(r"^ENV (PATH=.+)$", (PROJECT / "Dockerfile").read_text(), re.MULTILINE)
-    return dict(pair.split("=", 1) for pair in line.split())
+    """The environment that the Dockerfile sets."""
+    return image().env
 
 
 def example(changes: dict[str, str]) -> dict[str, str]:
@@ -96,7 +97,7 @@ def test_the_processes_of_a_team_start_with_the_settings_in_the_files(
 
 
 def test_a_team_cannot_start_with_the_example_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(AssertionError, match="set it in"):
+    with pytest.raises(UnsetVariableError, match="set it in"):
         services("compose.yaml", example({}))
     found = services("compose.yaml", FILLED_IN)
     with pytest.raises(SettingsError, match="DASHBOARD_PASSPHRASE"):
@@ -115,6 +116,88 @@ def test_containers_have_no_rights_and_write_only_where_they_must() -> None:
     own += [service for name, service in services("compose.yaml", FILLED_IN).items() if name in ("api", "worker")]
     for service in own:
         assert service["read_only"] is True and service["cap_drop"] == ["ALL"]
-    dockerfile = (PROJECT / "Dockerfile").read_text()
-    assert re.search(r"^USER \d+:\d+$", dockerfile, re.MULTILINE)
-    assert "HEALTHCHECK" in dockerfile
+        assert service["security_opt"] == ["no-new-privileges:true"]
+        assert all(mount.split(":")[1].startswith(image().volumes[0]) for mount in service["volumes"])
+
+
+def test_the_image_says_how_it_is_run() -> None:
+    found = image()
+    assert found.user == "10001:10001" and found.workdir == "/data"
+    assert (found.entrypoint, found.cmd, found.stop_signal) == (["mcp-knowledge"], ["serve"], "SIGTERM")
+    assert found.health[:2] == ["python", "-c"] and found.ports == [found.env["PORT"]]
+    compile(found.health[2], "the health check", "exec")
+
+
+def test_all_files_speak_of_the_version_of_the_package() -> None:
+    version = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["version"]
+    assert image().labels["org.opencontainers.image.version"] == version
+    for name in ("compose.yaml", "compose.local.yaml"):
+        own = [service for service in services(name, FILLED_IN).values() if "build" in service]
+        assert {service["image"] for service in own} == {f"mcp-knowledge:{version}"}
+
+
+def test_every_stage_has_one_base_with_a_whole_version_and_can_have_another() -> None:
+    for stage in stages(PROJECT / "Dockerfile", {}):
+        assert re.fullmatch(r"python:3\.11\.\d+-slim-bookworm", stage.base)
+    other = stages(PROJECT / "Dockerfile", {"PYTHON_IMAGE": "python@sha256:0123"})
+    assert {stage.base for stage in other} == {"python@sha256:0123"}
+
+
+def test_the_linter_has_nothing_to_say_of_the_dockerfile() -> None:
+    program = shutil.which("hadolint", path=str(Path(sys.executable).parent))
+    assert program is not None
+    result = subprocess.run([program, "Dockerfile"], cwd=PROJECT, capture_output=True, text=True, timeout=60)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_the_image_is_made_of_what_belongs_into_it() -> None:
+    patterns = (PROJECT / ".dockerignore").read_text()
+    for name in ("src/mcp_knowledge/app.py", "requirements/runtime.txt", "requirements/otel.txt", "pyproject.toml"):
+        assert not ignored(name, patterns)
+    for name in (".env", "data/app.db", ".git/config", "tests/front_door.py", "src/mcp_knowledge/__pycache__/app.pyc"):
+        assert ignored(name, patterns)
+
+
+@pytest.mark.parametrize("name", ["runtime", "otel", "build"])
+def test_what_the_image_installs_is_pinned_with_hashes(name: str) -> None:
+    lines = (PROJECT / "requirements" / f"{name}.txt").read_text().splitlines()
+    pinned = [index for index, line in enumerate(lines) if re.match(r"[a-z]", line)]
+    assert pinned and all("==" in lines[index] and "--hash=sha256:" in lines[index + 1] for index in pinned)
+
+
+def test_traces_add_to_what_is_installed_and_change_nothing_of_it() -> None:
+    packages = {
+        name: set(re.findall(r"^[a-z].*==\S+", (PROJECT / "requirements" / f"{name}.txt").read_text(), re.MULTILINE))
+        for name in ("runtime", "otel")
+    }
+    assert packages["runtime"] < packages["otel"]
+    assert any(line.startswith("opentelemetry-sdk==") for line in packages["otel"] - packages["runtime"])
+
+
+def test_a_dockerfile_is_read_as_an_engine_reads_it(tmp_path: Path) -> None:
+    path = tmp_path / "Dockerfile"
+    path.write_text(
+        "ARG BASE=debian:12\nFROM ${BASE} AS first\n# a comment\nENV A=1 B=$A\nRUN one \\\n # within\n && two\n"
+        'FROM first\nCOPY --from=first /a /b/\nWORKDIR /x\nWORKDIR y\nCMD ["p", "q r"]\n'
+    )
+    first, last = stages(path, {})
+    assert (first.base, first.name, last.base, last.name) == ("debian:12", "first", "first", "1")
+    assert [(item.name, item.value) for item in first.instructions][1] == ("RUN", "one && two")
+    assert (last.instructions[0].flags, last.instructions[0].value) == ({"from": "first"}, "/a /b/")
+    config = Config()
+    for item in last.instructions:
+        configure(config, item, {})
+    assert (config.workdir, config.cmd) == ("/x/y", ["p", "q r"])
+
+
+@pytest.mark.parametrize("text", ["ONBUILD RUN x", "CMD mcp-knowledge serve"], ids=["unknown", "shell form"])
+def test_what_the_proof_cannot_carry_out_is_refused(text: str) -> None:
+    with pytest.raises(DockerfileError):
+        for item in instructions(text):
+            configure(Config(), item, {})
+
+
+def test_variables_of_compose_files_have_defaults_and_demands() -> None:
+    assert interpolated("${A:-x} ${B:-y} ${C}", {"B": "b", "C": "c"}) == "x b c"
+    with pytest.raises(UnsetVariableError, match="A: set it"):
+        interpolated("${A:?set it}", {"A": ""})
