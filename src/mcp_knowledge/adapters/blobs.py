@@ -83,6 +83,7 @@ class LocalBlobStore:
     async def delete(self, key: str) -> None:
         """Remove a blob, if it is there. What must stay for now is left to the sweep for files that no row names."""
         if is_own_key(key) and await self._keeps():
+            await asyncio.to_thread(_make_old, self._path(key))
             return
         await asyncio.to_thread(self._remove, self._path(key))
 
@@ -153,6 +154,12 @@ def _sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def _make_old(path: Path) -> None:
+    """The sweep waits for no row of such a file."""
+    with suppress(OSError):
+        os.utime(path, (0, 0))
 
 
 def _walk(root: Path) -> Iterator[tuple[str, int]]:

@@ -3,7 +3,7 @@
 import secrets
 import time
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,14 @@ from mcp_knowledge.adapters.backend import open_backend
 from mcp_knowledge.adapters.backup.packing import Packed, pack, publish, snapshot
 from mcp_knowledge.adapters.backup.workspace import workspace
 from mcp_knowledge.adapters.originals import BACKUP, open_blobs
+from mcp_knowledge.adapters.rows.dialect import Database
+from mcp_knowledge.adapters.rows.store import SqlStore
 from mcp_knowledge.adapters.transfer.state import refuse_unfinished
-from mcp_knowledge.errors import StartupError
+from mcp_knowledge.errors import KnowledgeError, StartupError
 from mcp_knowledge.interfaces.cli import output
 from mcp_knowledge.interfaces.cli.byte_progress import byte_progress
-from mcp_knowledge.ports import Locks
+from mcp_knowledge.ports import BlobStore, Locks
+from mcp_knowledge.services.cleanup import remove_orphan_blobs
 from mcp_knowledge.settings import MIB, Settings
 
 _SHOWN_KEYS = 20
@@ -135,6 +138,7 @@ async def _make(settings: Settings, folder: Path, *, quiet: bool) -> Packed:
         backend = await closing.enter_async_context(open_backend(settings, lambda: ""))
         await refuse_unfinished(backend.database)
         blobs = await closing.enter_async_context(open_blobs(settings, backend.database))
+        closing.push_async_callback(_remove_left, backend.database, blobs)
         await closing.enter_async_context(_originals_stay(backend.locks))
         bar = closing.enter_context(byte_progress("Backup", quiet=quiet))
         bar.expect(await backend.database.size_bytes())
@@ -150,6 +154,12 @@ async def _make(settings: Settings, folder: Path, *, quiet: bool) -> Packed:
             version=__version__,
             schema=backend.database.migration,
         )
+
+
+async def _remove_left(database: Database, blobs: BlobStore) -> None:
+    """Remove what was deleted while the backup was made. Where it fails, the sweep of a server does it."""
+    with suppress(KnowledgeError, OSError):
+        await remove_orphan_blobs(SqlStore(database), blobs)
 
 
 @asynccontextmanager

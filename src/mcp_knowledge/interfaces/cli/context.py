@@ -14,7 +14,7 @@ from mcp_knowledge.services import Services
 from mcp_knowledge.settings import Settings, load_settings
 
 T = TypeVar("T")
-_NICENESS = 10
+_NICENESS = 5
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a script instead of text for a person.")]
 
 
