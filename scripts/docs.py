@@ -33,9 +33,14 @@ from mcp_knowledge.services.metrics import REGISTRY
 from mcp_knowledge.settings import MODEL_DIR, Settings
 
 PROJECT = Path(__file__).parent.parent
+PAGES = [PROJECT / "README.md", PROJECT / "SECURITY.md", *sorted((PROJECT / "docs").glob("*.md"))]
+DEPLOYED = [file for name in ("systemd", "nginx", "caddy") for file in sorted((PROJECT / "deploy" / name).iterdir())]
 CODE_ROW = re.compile(r"^\| `([A-Z_]+)` \|", re.MULTILINE)
 FORMAT_ROW = re.compile(r"^\| [^|]+ \| ([a-z, ]+|-+) \|", re.MULTILINE)
 NAME = re.compile(r"`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?:=[^`]*)?`")
+COMMAND = re.compile(r"(?<![\w-])mcp-knowledge(?: --data-dir \S+)? (?!mcp-k|is )([a-z][a-z-]*)([^\n`|;&#'()]*)")
+OPTION = re.compile(r"(?<=\s)--[a-z][a-z-]*")
+BARE_NAME = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b")
 PART = re.compile(r"(<!-- generated: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -154,12 +159,28 @@ def extension_faults(page: str) -> list[str]:
     return faults + [f"formats.md: {item} is not read" for item in sorted({*named} - accepted - {"extensions", "---"})]
 
 
-def name_faults(name: str, page: str) -> list[str]:
+def name_faults(name: str, page: str, names: re.Pattern[str] = NAME) -> list[str]:
     """Names in capitals, `LIKE_THIS`, that begin like a setting or an error code and are neither."""
     known = {item.upper() for item in Settings.model_fields} | set(ERROR_CODES)
     beginnings = {item.partition("_")[0] for item in known}
-    unknown = sorted(item for item in {*NAME.findall(page)} - known if item.partition("_")[0] in beginnings)
+    unknown = sorted(item for item in {*names.findall(page)} - known if item.partition("_")[0] in beginnings)
     return [f"{name}: `{item}` does not exist" for item in unknown]
+
+
+def command_faults(name: str, text: str) -> list[str]:
+    """Commands of the program, and their options, that a text names and the program does not have."""
+    faults = []
+    for word, rest in COMMAND.findall(text):
+        command: Any = typer.main.get_group(cli).commands.get(word)
+        if hasattr(command, "commands"):  # a group of commands
+            word, _, rest = f"{word} {rest.strip()}".partition(" ")[2].partition(" ")
+            command = command.commands.get(word)
+        if command is None:
+            faults.append(f"{name}: there is no command '{word}'")
+            continue
+        known = {"--help", *(text for item in command.params for text in (*item.opts, *item.secondary_opts))}
+        faults += [f"{name}: '{word}' has no {option}" for option in OPTION.findall(f" {rest}") if option not in known]
+    return faults
 
 
 def refreshed(text: str) -> str:
@@ -170,16 +191,18 @@ def refreshed(text: str) -> str:
 def main(check: bool) -> int:
     """Rewrite the pages, or with `check` only report; the exit code."""
     stale, faults = [], []
-    for page in [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]:
+    for page in PAGES:
         text = page.read_text()
         fresh = refreshed(text)
-        faults += name_faults(page.name, fresh)
+        faults += name_faults(page.name, fresh) + command_faults(page.name, fresh)
         faults += code_faults(fresh) if page.name == "troubleshooting.md" else []
         faults += extension_faults(fresh) if page.name == "formats.md" else []
         if fresh != text:
             stale.append(page.relative_to(PROJECT))
             if not check:
                 page.write_text(fresh)
+    for file in DEPLOYED:
+        faults += name_faults(file.name, file.read_text(), BARE_NAME) + command_faults(file.name, file.read_text())
     for name in stale:
         print(f"{name} {'is stale: run make docs' if check else 'rewritten'}")
     for fault in faults:

@@ -8,6 +8,7 @@ from types import ModuleType
 import pytest
 
 PROJECT = Path(__file__).parent.parent
+PAGES = [PROJECT / "README.md", PROJECT / "SECURITY.md", *(PROJECT / "docs").glob("*.md")]
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +30,7 @@ def test_the_generated_parts_of_the_docs_are_fresh() -> None:
 
 
 def test_every_link_to_a_file_in_the_docs_leads_somewhere() -> None:
-    for page in [PROJECT / "README.md", *(PROJECT / "docs").glob("*.md")]:
+    for page in PAGES:
         for target in re.findall(r"\]\((?!https?:|mailto:|#)([^)#\s]+)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
@@ -41,7 +42,7 @@ def anchors(page: Path) -> set[str]:
 
 
 def test_every_link_to_a_heading_in_the_docs_leads_there() -> None:
-    for page in [PROJECT / "README.md", *(PROJECT / "docs").glob("*.md")]:
+    for page in PAGES:
         for target, anchor in re.findall(r"\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)", page.read_text()):
             assert anchor in anchors(page.parent / target if target else page), (
                 f"{page.name} links to {target}#{anchor}"
@@ -61,3 +62,22 @@ def test_codes_formats_and_names_that_the_docs_forget_or_invent_are_found(docs: 
     ]
     assert docs.name_faults("x.md", "`MAX_UPLOAD_BYTES`, `INGEST_DATA_WATCH=true`, `SSRF_BLOCKED`, `SCHED_IDLE`") == []
     assert docs.name_faults("x.md", "set `MAX_NOTHING_BYTES=1`") == ["x.md: `MAX_NOTHING_BYTES` does not exist"]
+
+
+def test_commands_and_options_that_the_docs_invent_are_found(docs: ModuleType) -> None:
+    good = (
+        "`mcp-knowledge --data-dir x keys create 'A' --scope read`, `systemctl stop mcp-knowledge`, mcp-knowledge serve"
+    )
+    assert docs.command_faults("x.md", good) == []
+    assert docs.command_faults("x.md", "mcp-knowledge keys make Ada") == ["x.md: there is no command 'make'"]
+    assert docs.command_faults("x.md", "sudo mcp-knowledge start") == ["x.md: there is no command 'start'"]
+    assert docs.command_faults("x.md", "mcp-knowledge search x --limits 3") == ["x.md: 'search' has no --limits"]
+
+
+def test_modules_and_tests_that_the_threat_model_names_are_there() -> None:
+    page = (PROJECT / "docs" / "threat-model.md").read_text()
+    names = re.findall(r"`((?:tests|adapters|domain|interfaces|services)/[\w./-]+)`", page)
+    assert len(names) > 20
+    for name in names:
+        folder = PROJECT if name.startswith("tests/") else PROJECT / "src" / "mcp_knowledge"
+        assert (folder / name).exists(), name
