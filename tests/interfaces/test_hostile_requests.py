@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import urlencode
 
@@ -10,11 +10,11 @@ import httpx2
 import pytest
 from access_kit import PAGE
 from front_door import add
+from page_kit import LEFT_OUT, routes
 from rest_kit import API
 
 from mcp_knowledge.interfaces.rest.table import OPERATIONS
 from mcp_knowledge.interfaces.web import fields
-from mcp_knowledge.interfaces.web.pages import router
 
 pytestmark = pytest.mark.both_databases
 
@@ -29,25 +29,7 @@ NAMES = (
     *("back", "run", "way", "baseline", "theme", "next", "url", "which", "confirm", "scope", "description", "target"),
 )
 WRONG: tuple[Any, ...] = (*VALUES, *([value] for value in VALUES), {"": {}}, -1, None)
-# Those would take away what the others ask for; an answer of the last ones never ends.
-LEFT_OUT = {
-    "POST /system/purge",
-    "POST /evaluate/{set_id}/delete",
-    "POST /evaluate/runs/{run_id}/delete",
-    "POST /documents/{document_id}/delete",
-    "POST /keys/{key_id}/revoke",
-    "GET /events",
-    f"GET {API}/events",
-}
 FORM = {**PAGE, "Content-Type": "application/x-www-form-urlencoded"}
-
-
-def routes(items: Any = router.routes) -> Iterator[tuple[str, str]]:
-    for route in items:
-        if hasattr(route, "original_router"):
-            yield from routes(route.original_router.routes)
-        else:
-            yield from ((method, route.path) for method in route.methods if method != "HEAD")
 
 
 async def some_ids(client: httpx2.AsyncClient) -> dict[str, str]:

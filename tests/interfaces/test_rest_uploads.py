@@ -171,15 +171,6 @@ async def test_a_body_of_another_type_is_no_upload(client: httpx2.AsyncClient, c
     assert_error(answer, 400, "INVALID_UPLOAD")
 
 
-@pytest.mark.parametrize("cut", [1, 10, 60, 100, 140])
-async def test_a_truncated_body_is_refused_and_leaves_nothing(
-    client: httpx2.AsyncClient, settings: Settings, cut: int
-) -> None:
-    body, headers = multipart(file_part("a.txt", b"some text that is cut off"))
-    assert_error(await client.post(DOCUMENTS, content=body[:cut], headers=headers), 400, "INVALID_UPLOAD")
-    assert left_over_uploads(settings) == []
-
-
 @pytest.fixture
 async def small_client(tmp_path: Path) -> AsyncIterator[tuple[httpx2.AsyncClient, Settings]]:
     settings = load_settings(data_dir=tmp_path / "small", max_upload_bytes=1000)
