@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 import httpx2
 import pytest
 from access_kit import PASSPHRASE, House, bearer, house, with_passphrase
+from front_door import running_client
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from rest_kit import API, app_of, assert_error
@@ -80,6 +81,25 @@ async def test_an_mcp_client_lists_tools_at_either_with_one_key(pair: Pair) -> N
             assert_error(answer, 401, "UNAUTHORIZED")
             assert answer.headers["www-authenticate"] == "Bearer"
             assert_error(await http.get("/.well-known/oauth-protected-resource/mcp"), 404, "NOT_FOUND")
+
+
+async def test_a_process_that_only_ingests_answers_its_supervisor_and_nobody_else(
+    settings: Settings, postgres_dsn: str
+) -> None:
+    shared = {"data_dir": settings.data_dir, "database_driver": "postgres", "database_url": postgres_dsn}
+    async with house(with_passphrase(load_settings(**shared))) as api:
+        reader, session = await api.make_key("read"), await api.sign_in()
+        paths = (await api.client.get("/openapi.json", headers=reader)).json()["paths"]
+        async with running_client(with_passphrase(load_settings(**shared, role="worker"))) as worker:
+            for path in ("/health", "/ready"):
+                assert (await worker.get(path)).status_code == 200
+            for headers, status in (({}, 401), (bearer("key_wrong"), 401), (reader, 200), (session, 200)):
+                assert (await worker.get("/metrics", headers=headers)).status_code == status
+            for path in {*paths, "/", "/login", "/mcp", "/docs", "/static/app.css"} - {"/health", "/ready", "/metrics"}:
+                for headers in ({}, reader, session):
+                    answer = await worker.post(path.replace("{", "").replace("}", ""), headers=headers)
+                    assert_error(answer, 404, "NOT_FOUND")
+            assert_error(await worker.get("/health", headers={"Host": "evil.example"}), 421, "HOST_NOT_ALLOWED")
 
 
 async def test_a_use_at_one_shows_at_the_other(pair: Pair) -> None:
