@@ -140,6 +140,7 @@ class StartupError(Exception):
 _DISK_FAULTS = {
     errno.ENOSPC: "the disk is full. Make room on it",
     errno.EDQUOT: "the disk quota is used up. Make room, or raise it",
+    errno.EFBIG: "the system lets the service write no larger file. Raise that limit",
     errno.EROFS: "the disk is read-only. Mount it for writing",
     errno.EACCES: "permission is denied. Give the user of the service the right to read and write it",
     errno.EPERM: "permission is denied. Give the user of the service the right to read and write it",

@@ -28,8 +28,7 @@ class FileLocks:
         """Find out whether locks can be made here. Raises StartupError."""
         with opening(f"The folder {self._folder}"):
             self._make()
-            if not os.access(self._folder, os.W_OK):
-                tempfile.TemporaryFile(dir=self._folder).close()  # says why
+            tempfile.TemporaryFile(dir=self._folder).close()
 
     @asynccontextmanager
     async def held(self, name: str) -> AsyncIterator[bool]:

@@ -20,7 +20,7 @@ _LONGEST_PAUSE_S = 30.0
 _LONG_WAIT_MS = 3_600_000
 _PROBE_S = 10.0
 # What the operating system says of a disk that is full, broken, read-only or gone.
-_DISK_FAULTS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.ESTALE})
+_DISK_FAULTS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.ESTALE})
 
 
 def is_outage(error: BaseException) -> bool:

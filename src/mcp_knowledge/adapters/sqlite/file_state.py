@@ -1,12 +1,13 @@
 """Whether the database file is still there, and whether it can be written to."""
 
 import os
+import tempfile
 from pathlib import Path
 
 from mcp_knowledge.adapters.sqlite.drivers import DamagedFileError, UnusableFileError
 
 _HEADER = b"SQLite format 3\0"
-_LEAST_FREE_BYTES = 1024 * 1024  # less room than that the write-ahead log of one document needs
+_LEAST_FREE_BYTES = 8 * 1024 * 1024  # a document of some size takes that while it is written
 _GONE = "The database file is gone. Mount its disk again, or put it back. Nothing is written meanwhile."
 _ANOTHER = "The database file was replaced by another one. Start the service again."
 
@@ -38,10 +39,8 @@ class FileState:
 
     def check_access(self) -> None:
         """Raises OSError when this user may not write the file and beside it."""
-        for place in (self._path, self._path.parent):
-            if not os.access(place, os.W_OK):
-                with place.open("r+b"):  # says why
-                    pass
+        with self._path.open("r+b"), tempfile.TemporaryFile(dir=self._path.parent):
+            pass
 
     def remember(self) -> None:
         """This is the file that connections have open. Raises OSError."""
