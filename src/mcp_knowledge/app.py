@@ -5,11 +5,9 @@ import os
 import secrets
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
-
-from fastapi import FastAPI
-from starlette.routing import Route
+from typing import TYPE_CHECKING
 
 from mcp_knowledge import __version__
 from mcp_knowledge.adapters.backend import Backend
@@ -66,6 +64,9 @@ from mcp_knowledge.services.urls import Urls
 from mcp_knowledge.services.why_not import WhyNot
 from mcp_knowledge.settings import Settings
 
+if TYPE_CHECKING:  # commands that open the services alone start sooner without it
+    from fastapi import FastAPI
+
 
 @dataclass(frozen=True, slots=True)
 class _TakingIn:
@@ -86,9 +87,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
     Raises:
         StartupError: the database or the storage cannot be used.
     """
-    async with open_tracer(__version__) as tracer, open_adapters(settings) as adapters, AsyncExitStack() as closing:
-        if tracer is not None:
-            closing.enter_context(traced_by(tracer))
+    async with open_adapters(settings) as adapters, AsyncExitStack() as closing:
         name = _process_name()
         tell_build(__version__, settings.role, settings.database_driver, settings.storage_driver)
         secret = await _shared_secret(settings, adapters.access)
@@ -101,6 +100,16 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         closing.push_async_callback(errands.close)
         taking_in = _taking_in(settings, adapters, events, name)
         yield _services(settings, adapters, CursorSigner(secret), access, events, errands, taking_in, name)
+
+
+@asynccontextmanager
+async def traced() -> AsyncIterator[None]:
+    """Trace what is done meanwhile, if the environment asks for it: for processes that serve, not for single commands,
+    which would wait for a collector at their end.
+    """
+    async with open_tracer(__version__) as tracer:
+        with nullcontext() if tracer is None else traced_by(tracer):
+            yield
 
 
 def _taking_in(settings: Settings, adapters: Adapters, events: Events, name: str) -> _TakingIn:
@@ -192,20 +201,22 @@ def _services(
     )
 
 
-def create_app(settings: Settings) -> FastAPI:
+def create_app(settings: Settings) -> "FastAPI":
     """The HTTP application for a role: REST, MCP and the dashboard over the same services, with workers beside them
     (`all`) or without (`api`); or the probes of a process that only ingests (`worker`).
     """
     return _create_worker(settings) if settings.role == "worker" else _create_api(settings)
 
 
-def _create_api(settings: Settings) -> FastAPI:
+def _create_api(settings: Settings) -> "FastAPI":
+    from starlette.routing import Route
+
     from mcp_knowledge.interfaces.mcp.http import McpEndpoint
     from mcp_knowledge.interfaces.rest.api import create_api
     from mcp_knowledge.interfaces.web.pages import mount_web
 
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: "FastAPI") -> AsyncIterator[None]:
         async with _at_work(settings, app) as services, mcp.run():
             warming = asyncio.create_task(services.search.warm_up())
             try:
@@ -221,11 +232,11 @@ def _create_api(settings: Settings) -> FastAPI:
     return app
 
 
-def _create_worker(settings: Settings) -> FastAPI:
+def _create_worker(settings: Settings) -> "FastAPI":
     from mcp_knowledge.interfaces.rest.probes import create_probes
 
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: "FastAPI") -> AsyncIterator[None]:
         async with _at_work(settings, app):
             yield
 
@@ -235,9 +246,9 @@ def _create_worker(settings: Settings) -> FastAPI:
 
 
 @asynccontextmanager
-async def _at_work(settings: Settings, app: FastAPI) -> AsyncIterator[Services]:
+async def _at_work(settings: Settings, app: "FastAPI") -> AsyncIterator[Services]:
     """The services in the application's state, and what works beside its requests."""
-    async with open_services(settings) as services:
+    async with traced(), open_services(settings) as services:
         app.state.services, app.state.cursors = services, services.cursors
         work = asyncio.create_task(services.background.run())
         try:

@@ -228,10 +228,11 @@ async def test_values_that_the_sdk_does_not_bear_keep_no_service_from_starting(
 def test_nothing_is_loaded_for_traces_where_nobody_asks_for_them(tmp_path: Path) -> None:
     script = (
         "import asyncio, sys\n"
-        "from mcp_knowledge.app import open_services\n"
+        "from mcp_knowledge.app import create_app\n"
         "from mcp_knowledge.settings import load_settings\n"
         "async def run():\n"
-        f"    async with open_services(load_settings(data_dir={str(tmp_path)!r})):\n"
+        f"    app = create_app(load_settings(data_dir={str(tmp_path)!r}))\n"
+        "    async with app.router.lifespan_context(app):\n"
         "        wanted = ('opentelemetry.sdk', 'opentelemetry.exporter')\n"
         "        print([name for name in sys.modules if name.startswith(wanted)])\n"
         "asyncio.run(run())\n"

@@ -212,12 +212,17 @@ def mcp(context: typer.Context) -> None:
 
     Works beside a running server on the same data directory, or without one. Read-only.
     """
+    from mcp_knowledge.app import traced
     from mcp_knowledge.interfaces.logs import configure_logging
     from mcp_knowledge.interfaces.mcp.stdio import serve_stdio
 
+    async def speak(services: Services) -> None:
+        async with traced():
+            await serve_stdio(services)
+
     settings = settings_of(context)
     configure_logging(settings)
-    with_services(settings, serve_stdio)
+    with_services(settings, speak)
 
 
 @cli.command()
