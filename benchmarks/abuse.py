@@ -1,6 +1,6 @@
 """What hostile clients cost a server, and what its other clients notice.
 
-    python benchmarks/abuse.py [--only NAME …] [--seconds 20] [--descriptors 128]
+    python benchmarks/abuse.py [--only NAME …] [--seconds 20] [--descriptors 128] [--postgres]
 
 Starts a server of its own, with some documents, and attacks it in one way after another, for so many seconds each. All
 the while a neighbour asks for its health, a search and a document, each on a new connection. Prints a Markdown table:
@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
+from load import environment
 
 from mcp_knowledge.domain.metrics import percentile
 
@@ -226,15 +227,17 @@ async def flood(where: Field) -> None:
 
 def busy(path: bytes, body: bytes | None) -> Attack:
     """64 clients that ask for something costly again and again."""
-    if body is None:
-        request = b"GET " + path + b" HTTP/1.1\r\n" + _HOST + b"Connection: close\r\n\r\n"
-    else:
-        head = b"POST %s HTTP/1.1\r\n%sContent-Type: application/json\r\n" % (path, _HOST)
-        request = head + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+
+    def request(where: Field) -> bytes:
+        method = b"GET" if body is None else b"POST"
+        content = (body or b"").replace(b"LONG", where.long.encode())
+        address = path.replace(b"LONG", where.long.encode())
+        head = b"%s %s HTTP/1.1\r\n%sContent-Type: application/json\r\n" % (method, address, _HOST)
+        return head + b"Connection: close\r\nContent-Length: %d\r\n\r\n%s" % (len(content), content)
 
     async def attack(where: Field) -> None:
         until = time.monotonic() + where.seconds
-        filled = request.replace(b"LONG", where.long.encode())
+        filled = request(where)
 
         async def one() -> None:
             while time.monotonic() < until:
@@ -441,6 +444,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=list(ATTACKS), choices=list(ATTACKS), metavar="NAME")
     parser.add_argument("--attack", nargs=7, help=argparse.SUPPRESS)
     parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--postgres", action="store_true")
     parser.add_argument("--descriptors", type=int, help="the server's limit")
     arguments = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
@@ -448,8 +452,8 @@ def main() -> None:
         name, host, port, seconds, *ids = arguments.attack
         asyncio.run(attack(name, Field(host, int(port), float(seconds), *ids)))
         return
-    with tempfile.TemporaryDirectory() as folder:
-        server = _Limited(Path(folder) / "data")
+    with tempfile.TemporaryDirectory() as folder, environment(arguments.postgres) as settings:
+        server = _Limited(Path(folder) / "data", settings)
         server.descriptors = arguments.descriptors
         server.start()
         try:

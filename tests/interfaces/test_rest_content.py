@@ -118,6 +118,16 @@ TEXT = "\n\n".join(
 )
 
 
+async def test_the_normalized_form_of_a_large_document_comes_whole_in_pieces(client: httpx2.AsyncClient) -> None:
+    texts = [f"Nr {number}" for number in range(1_203)]
+    document = await add(client, "large.txt", "\n\n".join(texts).encode())
+    answer = await client.get(f"{DOCUMENTS}/{document['id']}/normalized")
+    assert "content-length" not in answer.headers and answer.headers["content-type"] == "application/json"
+    found = answer.json()
+    assert set(found) == {"metadata", "blocks"}
+    assert [block["text"] for block in found["blocks"]] == texts
+
+
 async def test_a_ready_document_shows_its_normalized_form_and_its_chunks(client: httpx2.AsyncClient) -> None:
     document = await add(client, "sections.md", TEXT.encode())
     assert document["status"] == "ready", document["latestError"]

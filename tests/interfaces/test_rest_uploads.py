@@ -2,6 +2,7 @@ import asyncio
 import hashlib
 import json
 import resource
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -384,3 +385,25 @@ async def test_the_same_bytes_at_the_same_time_become_one_document(
     assert sorted(answer.status_code for answer in answers) == [200] * 7 + [202]
     assert len({answer.json()["id"] for answer in answers}) == 1
     assert len(originals(settings)) == 1
+
+
+@pytest.mark.parametrize(("free_bytes", "announced"), [(100_000, True), (5_000_000, False)])
+async def test_uploads_leave_room_on_the_disk(
+    client: httpx2.AsyncClient,
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+    free_bytes: int,
+    announced: bool,
+) -> None:
+    def usage(folder: Path) -> shutil._ntuple_diskusage:
+        written = sum(path.stat().st_size for path in left_over_uploads(settings))
+        return shutil._ntuple_diskusage(200_000_000, 0, free_bytes - written)  # of which 4 MB stay free
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield multipart(file_part("large.txt", b"a" * 3_000_000))[0]
+
+    body, headers = multipart(file_part("large.txt", b"a" * 3_000_000))
+    monkeypatch.setattr("mcp_knowledge.interfaces.rest.uploads.shutil.disk_usage", usage)
+    answer = await client.post(DOCUMENTS, content=body if announced else pieces(), headers=headers)
+    assert_error(answer, 503, "SERVICE_UNAVAILABLE", "disk is full")
+    assert left_over_uploads(settings) == []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_knowledge import __version__
 from mcp_knowledge.domain.access import ApiKey
-from mcp_knowledge.domain.blocks import NormalizedDocument, block_to_json
+from mcp_knowledge.domain.blocks import block_to_json
 from mcp_knowledge.domain.documents import (
     DOCUMENT_STATUSES,
     ENTRY_OUTCOMES,
@@ -22,6 +22,7 @@ from mcp_knowledge.domain.documents import (
 from mcp_knowledge.domain.folder import FolderFile, ScanStatus
 
 if TYPE_CHECKING:  # the command line imports this before it knows whether it needs any of them
+    from mcp_knowledge.ports import BlockPage
     from mcp_knowledge.services.archives import ArchiveReceipt
     from mcp_knowledge.services.catalog import CatalogPage
     from mcp_knowledge.services.library import UploadReceipt
@@ -112,8 +113,8 @@ def receipt(item: "UploadReceipt | ArchiveReceipt") -> Json:
     return {"id": item.document_id, "status": item.status, "revision": item.revision, "duplicate": item.duplicate}
 
 
-def normalized(item: NormalizedDocument) -> Json:
-    """A normalized document; `title` is left out when the file states none."""
+def normalized(item: "BlockPage") -> Json:
+    """A normalized document that is all on one page; `title` is left out when the file states none."""
     title = {} if item.title is None else {"title": item.title}
     return {**title, "metadata": item.metadata, "blocks": [block_to_json(block) for block in item.blocks]}
 

@@ -3,12 +3,12 @@
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from mcp_knowledge.domain.blocks import NormalizedDocument
 from mcp_knowledge.domain.documents import Document, Revision, StoredChunk
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.ports import BlobStore, BlockPage, OutlineEntry, PassageStore, Store
 
 MAX_CHUNK_NEIGHBOURS = 5
+_BLOCKS_AT_ONCE = 500  # some 250 KB of JSON; the largest documents have fifty times as much
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +52,19 @@ class Contents:
         """The original's bytes from `start`, in pieces. Raises DOCUMENT_CONTENT_UNAVAILABLE before the first."""
         return self._blobs.read(original.revision.blob_key, start, length)
 
-    async def normalized(self, document_id: str) -> NormalizedDocument:
-        """The current revision's normalized document. Raises DOCUMENT_NOT_FOUND, DOCUMENT_CONTENT_UNAVAILABLE."""
+    async def normalized(self, document_id: str) -> AsyncIterator[BlockPage]:
+        """The current revision's normalized document, page by page, at least one.
+
+        Raises:
+            KnowledgeError: DOCUMENT_NOT_FOUND and DOCUMENT_CONTENT_UNAVAILABLE before the first page; the latter also
+                later, when the document changes meanwhile.
+        """
         document = await self._document(document_id)
-        revision_id = document.current_revision_id
-        normalized = None if revision_id is None else await self._store.normalized(revision_id)
-        if normalized is None:
-            raise KnowledgeError("DOCUMENT_CONTENT_UNAVAILABLE")
-        return normalized
+        first, total = 0, 1
+        while first < total:
+            page = await self.blocks(document.current_revision_id or "", first, _BLOCKS_AT_ONCE)
+            yield page
+            first, total = first + _BLOCKS_AT_ONCE, page.total
 
     async def blocks(self, revision_id: str, first: int, limit: int) -> BlockPage:
         """Blocks of a revision's normalized document, from `first` (0 is the first). Raises

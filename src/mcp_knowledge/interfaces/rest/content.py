@@ -1,18 +1,22 @@
 """What is inside a document: original, normalized form, chunks."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from urllib.parse import quote
 
+from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces import wire
 from mcp_knowledge.interfaces.rest import schemas
 from mcp_knowledge.interfaces.rest.arguments import read_query
 from mcp_knowledge.interfaces.rest.context import Paging, services
 from mcp_knowledge.interfaces.rest.operations import Answer, Operations
 from mcp_knowledge.interfaces.rest.responses import json_response, large_json_response
+from mcp_knowledge.ports import BlockPage
 
 operations = Operations("Content")
 
@@ -64,6 +68,8 @@ async def download_original(request: Request) -> Response:
         headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
     pieces = contents.read_original(original, start, end - start)
     first = await anext(pieces, b"")  # a missing blob must become an answer with a code, so ask before the headers go
+    if not first and start < end:
+        raise KnowledgeError("DOCUMENT_CONTENT_UNAVAILABLE")
     if request.method == "HEAD":
         return Response(status_code=status, headers=headers)
     return StreamingResponse(_chain(first, pieces), status, headers)
@@ -111,8 +117,24 @@ def attachment(filename: str) -> str:
 )
 async def get_normalized(request: Request) -> Response:
     """The normalized document."""
-    normalized = await services(request).contents.normalized(request.path_params["document_id"])
-    return await large_json_response(lambda: wire.normalized(normalized))
+    pages = services(request).contents.normalized(request.path_params["document_id"])
+    first = await anext(pages)
+    if len(first.blocks) == first.total:
+        return await large_json_response(lambda: wire.normalized(first))
+    return StreamingResponse(_normalized_json(first, pages), media_type="application/json")
+
+
+async def _normalized_json(first: BlockPage, rest: AsyncIterator[BlockPage]) -> AsyncIterator[bytes]:
+    """The JSON of a large document in pieces, so that nobody who asks for many of them needs their memory."""
+    start = await asyncio.to_thread(lambda: to_json(wire.normalized(first)))
+    yield start.removesuffix(b"]}")
+    async for page in rest:
+        yield await asyncio.to_thread(_more_blocks, page)
+    yield b"]}"
+
+
+def _more_blocks(page: BlockPage) -> bytes:
+    return b"," + to_json(wire.normalized(page)["blocks"]).removeprefix(b"[").removesuffix(b"]")
 
 
 @operations.add(
