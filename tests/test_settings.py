@@ -2,6 +2,7 @@
 
 import base64
 import json
+import sys
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -252,3 +253,17 @@ def test_neither_json_nor_repr_of_the_settings_shows_a_secret() -> None:
     )
     for text in (settings.model_dump_json(), repr(settings), str(settings)):
         assert "hush-hush" not in text and PASSPHRASE not in text and SECRET not in text
+
+
+@pytest.mark.parametrize("content", ["PORT=4\n".encode("utf-16"), b"DASHBOARD_PASSPHRASE=\xe4\xf6\xfc"])
+def test_a_settings_file_that_is_no_text_is_told_in_a_line(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / ".env").write_bytes(content)
+    with pytest.raises(SettingsError) as caught:
+        load_settings(_env_file=tmp_path / ".env")
+    assert len(caught.value.faults) == 1 and ".env cannot be read: they are no UTF-8" in caught.value.faults[0]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="there are files that not even root can read")
+def test_a_settings_file_that_cannot_be_read_is_told_in_a_line() -> None:
+    with pytest.raises(SettingsError, match=r"\.env cannot be read: Input/output error"):
+        load_settings(_env_file="/proc/self/mem")

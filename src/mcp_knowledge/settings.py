@@ -29,6 +29,7 @@ _CREDENTIAL = re.compile(r"[!-~]+")
 _HOST = r"(?:\[[^\[\]@/?]*\]|[^:@/?\[\]]*)(?::\d*)?"
 _POSTGRES_URL = re.compile(rf"postgres(?:ql)?://(?:[^@/]*@)?{_HOST}(?:,{_HOST})*(?:/[^@?]*)?(?:\?.*)?")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
+_WHICH_FILE = "It is the one in the folder where the program was started; mend it, or start in another folder."
 _MASK = "**********"  # as pydantic shows a secret
 _PASSWORD = re.compile(r"^(\w+://[^:@]*:).*@")  # up to the last @: one of the password may not be escaped
 _PASSWORD_IN_QUERY = re.compile(r"([?&](?:ssl)?password=)[^&#]*")
@@ -341,3 +342,7 @@ def load_settings(**overrides: Any) -> Settings:
             lines = item["msg"].removeprefix("Value error, ").splitlines()
             faults += [f"{name}: {line}" if name else line for line in lines]
         raise SettingsError(faults) from None
+    except OSError as error:
+        raise SettingsError([f"The settings in .env cannot be read: {error.strerror}. {_WHICH_FILE}"]) from None
+    except UnicodeDecodeError:
+        raise SettingsError([f"The settings in .env cannot be read: they are no UTF-8. {_WHICH_FILE}"]) from None
