@@ -154,8 +154,8 @@ def test_exceptions_are_described_without_what_they_quote() -> None:
         (KeyError("a secret"), "KeyError: …"),
         (ValueError("inner"), "ValueError: inner"),
         (
-            FileNotFoundError(2, "No such file", "/data/app.db"),
-            "FileNotFoundError: [Errno 2] No such file: '/data/app.db'",
+            FileNotFoundError(2, "No such file", "/home/a secret.pdf"),
+            "FileNotFoundError: [Errno 2] No such file",
         ),
         (
             KnowledgeError("INVALID_QUERY", "It's 'so'."),

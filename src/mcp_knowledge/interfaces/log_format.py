@@ -42,6 +42,8 @@ def described(error: BaseException) -> str:
     kind = type(error)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     message = str(error)
+    if isinstance(error, OSError) and error.filename is not None:  # it may be a user's file
+        message = f"[Errno {error.errno}] {error.strerror}"
     if not isinstance(error, _PLAIN):
         message = message.partition("\n")[0]
         if not any(base.__name__ == "OperationalError" for base in kind.__mro__):  # PostgreSQL cannot be reached
