@@ -18,6 +18,11 @@ def greet(settings: Settings, url: str, where: str) -> None:
     Args:
         where: the data lies, for people.
     """
+    if settings.allowed_hosts and settings.dashboard_passphrase is None:
+        log.warning(
+            "ALLOWED_HOSTS names other hosts, and nobody has to sign in: whoever comes through a proxy or tunnel may do "
+            "everything. Set DASHBOARD_PASSPHRASE."
+        )
     if is_json(settings):
         fields = {"url": url, "version": __version__, "role": settings.role, "data": where}
         log.info("MCP Knowledge %s is ready at %s/", __version__, url, extra={"fields": fields})
