@@ -97,6 +97,18 @@ def test_the_fingerprint_depends_on_model_dimensions_and_prefix(embedder: MiniLm
     assert embedder.fingerprint.startswith(hashlib.sha256((MODEL_DIR / "model.onnx").read_bytes()).hexdigest())
 
 
+@pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
+async def test_a_damaged_model_is_a_clear_failure(tmp_path: Path, name: str) -> None:
+    for file in ("model.onnx", "tokenizer.json"):
+        content = (MODEL_DIR / file).read_bytes()
+        (tmp_path / file).write_bytes(content[: len(content) // 2] if file == name else content)
+    damaged = MiniLmEmbedder(load_settings(_env_file=None, embedding_model_path=tmp_path))
+
+    with pytest.raises(KnowledgeError, match=f"SERVICE_UNAVAILABLE: .*{name} cannot be read or is damaged"):
+        await damaged.embed_query("anything")
+    damaged.close()
+
+
 async def test_a_missing_or_unfit_model_is_a_clear_failure_without_paths(tmp_path: Path) -> None:
     missing = MiniLmEmbedder(load_settings(_env_file=None, embedding_model_path=tmp_path))
     with pytest.raises(KnowledgeError, match=r"tokenizer\.json is missing") as caught:

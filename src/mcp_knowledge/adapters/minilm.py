@@ -12,8 +12,9 @@ import os
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -181,11 +182,15 @@ class MiniLmEmbedder:
 
     @cached_property
     def _loaded_tokenizer(self) -> Tokenizer:
-        return _tokenizer_of(str(_model_file(self._folder / "tokenizer.json")))
+        path = _model_file(self._folder / "tokenizer.json")
+        with _readable(path):
+            return _tokenizer_of(str(path))
 
     @cached_property
     def _loaded_session(self) -> "ort.InferenceSession":
-        session = _session_of(str(_model_file(self._folder / "model.onnx")))
+        path = _model_file(self._folder / "model.onnx")
+        with _readable(path):
+            session = _session_of(str(path))
         width = session.get_outputs()[0].shape[-1]
         if width != self.dimensions:
             raise KnowledgeError(
@@ -216,6 +221,19 @@ def _tokenizer_of(path: str) -> Tokenizer:
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Both libraries raise errors of many kinds for a file that is damaged or not for this user."""
+    try:
+        yield
+    except Exception as error:
+        raise KnowledgeError(
+            "SERVICE_UNAVAILABLE",
+            f"The embedding model's {path.name} cannot be read or is damaged. Install again, or check "
+            "EMBEDDING_MODEL_PATH.",
+        ) from error
 
 
 def _model_file(path: Path) -> Path:
