@@ -20,8 +20,8 @@ def greet(settings: Settings, url: str, where: str) -> None:
     """
     if settings.allowed_hosts and settings.dashboard_passphrase is None:
         log.warning(
-            "ALLOWED_HOSTS names other hosts, and nobody has to sign in: whoever comes through a proxy or tunnel may do "
-            "everything. Set DASHBOARD_PASSPHRASE."
+            "ALLOWED_HOSTS names other hosts, and nobody has to sign in: whoever comes through a proxy or tunnel may "
+            "do everything. Set DASHBOARD_PASSPHRASE."
         )
     if is_json(settings):
         fields = {"url": url, "version": __version__, "role": settings.role, "data": where}
