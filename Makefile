@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: serve serve-postgres test test-fast fuzz lint lock docs screenshots install install-test prove-image release clean
+.PHONY: serve serve-postgres test test-fast fuzz lint lock docs screenshots install install-test prove-image prove-dashboard release clean
 
 serve: $(VENV)/.runtime
 	$(BIN)/mcp-knowledge serve
@@ -54,6 +54,10 @@ docs: $(VENV)/.test
 
 screenshots: $(VENV)/.test
 	$(BIN)/python scripts/screenshots.py
+
+# Ask a real Prometheus for every panel of the dashboard and every alarm (needs prometheus).
+prove-dashboard: $(VENV)/.test
+	PYTHONPATH=tests $(BIN)/python scripts/prove_dashboard.py
 
 # Carry out the Dockerfile in a clean Debian and use what it makes, where no container engine runs (Linux, root, debootstrap).
 prove-image: $(VENV)/.test
