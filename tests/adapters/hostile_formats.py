@@ -31,6 +31,16 @@ def _system_call(name: str) -> None:
         raise OSError(ctypes.get_errno(), name)
 
 
+def begin(marker: Path) -> None:
+    """Tell the test, by all that a parser process may do to a file, that it has begun."""
+    if marker.exists():
+        os.utime(marker, (0, 0))
+
+
+def has_begun(marker: Path) -> bool:
+    return marker.stat().st_mtime == 0
+
+
 class Panic(BaseException):
     pass
 
@@ -39,7 +49,7 @@ def parse(source: Source) -> NormalizedDocument:
     text = source.data.decode()
     match source.extension:
         case "sleep":
-            Path(text).unlink(missing_ok=True)  # tells the test that it has begun
+            begin(Path(text))
             time.sleep(3600)
         case "spin":
             while True:
@@ -54,9 +64,8 @@ def parse(source: Source) -> NormalizedDocument:
         case "crash":
             ctypes.string_at(1)
         case "crashonce":
-            marker = Path(text)
-            if marker.exists():
-                marker.unlink()
+            if not has_begun(Path(text)):
+                begin(Path(text))
                 os.kill(os.getpid(), signal.SIGSEGV)
         case "exit":
             os._exit(3)
@@ -91,6 +100,14 @@ def parse(source: Source) -> NormalizedDocument:
             return NormalizedDocument(None, {}, tuple(Paragraph(f"Paragraph {n} {text}") for n in range(2_000)))
         case "write":
             Path(text).write_text("x" * 100)
+        case "remove":
+            text = _attempt(Path(text).unlink)
+        case "move":
+            text = _attempt(lambda: Path(text).rename(text + ".moved"))
+        case "shorten":
+            text = _attempt(lambda: os.truncate(text, 0))
+        case "append":
+            text = _attempt(lambda: os.open(text, os.O_RDWR | os.O_APPEND))
         case "pid":
             text = str(os.getpid())
         case "socket":
@@ -119,7 +136,7 @@ def parse(source: Source) -> NormalizedDocument:
 
 
 _NAMES = (
-    "sleep spin hog nativehog crash crashonce exit killed panic bug deep noise garbage flood huge many write pid env "
-    "stdin surrogate unreadable socket fork exec signal memory thread ok"
+    "sleep spin hog nativehog crash crashonce exit killed panic bug deep noise garbage flood huge many write remove "
+    "move shorten append pid env stdin surrogate unreadable socket fork exec signal memory thread ok"
 )
 HOSTILE = Registry([Format("hostile", "7", __name__, dict.fromkeys(_NAMES.split(), "text/plain"))])

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from docx_files import make_docx
 from front_door import until
+from hostile_formats import has_begun
 from pdf_files import make_pdf, text_page
 
 from mcp_knowledge.adapters.parsers.sandbox import DEFAULT_REGISTRY, SandboxedParser
@@ -124,7 +125,6 @@ async def test_a_hanging_parser_is_killed_at_the_wall_clock_limit(
 async def test_a_crash_that_a_fresh_process_does_not_repeat_is_no_fault_of_the_file(
     make_parser: MakeParser, write: Callable[..., Path], tmp_path: Path
 ) -> None:
-    # A worker may not create files, but it may remove one: that is how this one remembers that it crashed already.
     marker = tmp_path / "crash-once"
     marker.touch()
     assert await text_of(make_parser(), write("a.crashonce", str(marker))) == str(marker)
@@ -141,7 +141,7 @@ async def test_a_worker_killed_from_outside_fails_its_file_with_a_retried_code(
     marker = tmp_path / "begun"
     marker.touch()
     task = asyncio.create_task(code_of(parser, write("a.sleep", str(marker))))
-    await until(lambda: not marker.exists())
+    await until(lambda: has_begun(marker))
     (pid,) = parser.worker_pids
     os.kill(pid, signal.SIGKILL)
     assert await task == "INGESTION_FAILED"
@@ -197,7 +197,7 @@ async def test_a_cancelled_parse_leaves_no_process(
     marker = tmp_path / "begun"
     marker.touch()
     task = asyncio.create_task(parser.parse(write("a.sleep", str(marker)), "a.sleep"))
-    await until(lambda: not marker.exists())
+    await until(lambda: has_begun(marker))
     (pid,) = parser.worker_pids
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -224,7 +224,7 @@ async def test_the_worker_knows_no_secrets_cannot_write_files_and_cannot_read_th
     assert await text_of(parser, write("a.stdin")) == "read 0"
     target = tmp_path / "written.txt"
     assert await code_of(parser, write("a.write", str(target))) == "INGESTION_FAILED"
-    assert not target.exists() or target.read_text() == ""
+    assert not target.exists()
 
 
 @pytest.mark.skipif(
@@ -237,6 +237,19 @@ async def test_the_worker_can_open_no_connection_and_touch_no_other_process_but_
     for name in ("a.socket", "a.fork", "a.exec", "a.signal", "a.memory"):
         assert await text_of(parser, write(name)) == "refused", name
     assert await text_of(parser, write("a.thread")) == "some text"
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or platform.machine() not in ("x86_64", "aarch64"), reason="only Linux filters system calls"
+)
+async def test_the_worker_can_change_no_file(
+    make_parser: MakeParser, write: Callable[..., Path], tmp_path: Path
+) -> None:
+    parser, original = make_parser(), tmp_path / "original"
+    original.write_text("what somebody uploaded")
+    for name in ("a.remove", "a.move", "a.shorten", "a.append"):
+        assert await text_of(parser, write(name, str(original))) == "refused", name
+    assert original.read_text() == "what somebody uploaded"
 
 
 async def test_text_that_no_database_takes_is_cleaned(make_parser: MakeParser, write: Callable[..., Path]) -> None:
@@ -270,7 +283,7 @@ asyncio.run(main())
     )
     assert server.stdout is not None
     pid = int(await server.stdout.readline())
-    await until(lambda: not begun.exists())
+    await until(lambda: has_begun(begun))
     assert is_running(pid)
     server.kill()
     await server.wait()
