@@ -25,8 +25,8 @@ class SqliteTextCheck:
     """Sizes are compared chunk by chunk, and terms by how many chunks have them and how often."""
 
     def __init__(self) -> None:
-        self._chunks: Counter[Term] = Counter()
-        self._occurrences: Counter[Term] = Counter()
+        self._chunks: dict[str, Counter[str]] = {name: Counter() for name in _COLUMNS}
+        self._occurrences: dict[str, Counter[str]] = {name: Counter() for name in _COLUMNS}
         self._totals = [0, 0, 0, 0]
         self._faults = TextFaults()
 
@@ -52,8 +52,8 @@ class SqliteTextCheck:
                 if sizes.get(chunk_no) != expected:
                     self._faults.documents.add(document.document_no)
                 for name, terms in zip(_COLUMNS, columns, strict=True):
-                    self._occurrences.update((name, term) for term in terms)
-                    self._chunks.update((name, term) for term in set(terms))
+                    self._occurrences[name].update(terms)
+                    self._chunks[name].update(set(terms))
 
     def finish(self, connection: Connection, documents: Iterable[CheckedDocument] | None) -> TextFaults:
         """Compare the counts; those of a part of the passages say nothing."""
@@ -79,19 +79,17 @@ class SqliteTextCheck:
         """FTS5 counts by itself."""
 
     def _wrong_terms(self, connection: Connection) -> Iterator[Term]:
-        left = len(self._chunks)
+        left = sum(map(len, self._chunks.values()))
         for term, column, chunks, occurrences in connection.execute(
             "SELECT term, col, doc, cnt FROM temp.chunk_fts_terms"
         ):
-            known = self._chunks.get((column, term))
+            known = self._chunks[column].get(term)
             left -= known is not None
-            if (known, self._occurrences.get((column, term))) != (chunks, occurrences):
+            if (known, self._occurrences[column].get(term)) != (chunks, occurrences):
                 yield column, term
         if left:
-            present = {
-                (column, term) for term, column in connection.execute("SELECT term, col FROM temp.chunk_fts_terms")
-            }
-            yield from self._chunks.keys() - present
+            present = set(connection.execute("SELECT col, term FROM temp.chunk_fts_terms"))
+            yield from {(name, term) for name, terms in self._chunks.items() for term in terms} - present
 
     def _attribute(self, connection: Connection, wrong: set[Term], documents: Iterable[CheckedDocument]) -> None:
         """Find the documents that have another entry for a term than their passages."""
