@@ -17,6 +17,7 @@ install: $(VENV)/.runtime
 install-test: $(VENV)/.test
 
 $(VENV)/.runtime: requirements/runtime.txt requirements/build.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or later is needed: make install PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
 	@echo "Installing into $(VENV); this takes a minute or two the first time."
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/runtime.txt -r requirements/build.txt
