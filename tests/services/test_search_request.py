@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from mcp_knowledge.domain.search import Expand, Scope
 from mcp_knowledge.errors import KnowledgeError
-from mcp_knowledge.services.search_request import search_request
+from mcp_knowledge.services.search_request import search_request, whole_number
 from mcp_knowledge.settings import Settings, load_settings
 
 SETTINGS = load_settings(data_dir=Path("unused"), default_search_limit=7, fusion="relative")
@@ -118,6 +118,13 @@ def test_a_wrong_value_is_refused_by_the_name_of_its_field(field: str, arguments
     code, message = code_of(**arguments)
     assert code == "INVALID_ARGUMENT"
     assert f"'{field}'" in message
+
+
+def test_a_whole_number_may_be_written_with_a_fraction_of_nothing() -> None:
+    request = search_request(SETTINGS, query="x", limit=whole_number(3.0), expand={"before": 1.0, "after": 5.0})
+    assert (request.limit, request.expand.before, request.expand.after) == (3, 1, 5)
+    assert [type(number) for number in (request.limit, request.expand.before)] == [int, int]
+    assert [whole_number(value) for value in (True, 1.5, "3", float("inf"), float("nan"))] == [None] * 5
 
 
 def test_200_ids_are_accepted_and_empty_lists_mean_no_limit() -> None:

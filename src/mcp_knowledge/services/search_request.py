@@ -61,6 +61,13 @@ def search_request(
     )
 
 
+def whole_number(value: Any) -> int | None:
+    """A number of JSON that is whole, which 5.0 is as well; None for any other value."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
 def _query(value: Any) -> str:
     if not isinstance(value, str):
         raise KnowledgeError("INVALID_QUERY")
@@ -79,9 +86,10 @@ def _choice(value: Any, kind: Any, default: str, error: KnowledgeError) -> str:
 
 
 def _limit(value: Any) -> int:
-    if not _is_int(value) or value < 1:
+    limit = whole_number(value)
+    if limit is None or limit < 1:
         raise _invalid("limit", "must be a whole number of at least 1")
-    return cast(int, value)
+    return limit
 
 
 def _ids(value: Any, field: str) -> tuple[str, ...]:
@@ -113,9 +121,10 @@ def _expand(value: Any) -> Expand:
 def _reach(value: Any, field: str) -> int:
     if value is None:
         return Expand().before
-    if not _is_int(value) or not 0 <= value <= MAX_EXPAND_CHUNKS:
+    reach = whole_number(value)
+    if reach is None or not 0 <= reach <= MAX_EXPAND_CHUNKS:
         raise _invalid(field, f"must be a whole number from 0 to {MAX_EXPAND_CHUNKS}")
-    return cast(int, value)
+    return reach
 
 
 def _flag(value: Any, field: str) -> bool:
@@ -124,10 +133,6 @@ def _flag(value: Any, field: str) -> bool:
     if not isinstance(value, bool):
         raise _invalid(field, "must be true or false")
     return value
-
-
-def _is_int(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _encodable(text: str) -> bool:

@@ -142,7 +142,9 @@ def _operation(item: Operation, definitions: dict[str, Json]) -> Json:
         media_type = "application/json" if item.body else "multipart/form-data"
         data["requestBody"] = {"required": True, "content": {media_type: {"schema": _reference(model)}}}
     elif item.text is not None:
-        content = {media_type: {"schema": {"type": "string"}} for media_type in (item.text, "text/plain")}
+        content = {
+            media_type: {"schema": {"type": "string", "minLength": 1}} for media_type in (item.text, "text/plain")
+        }
         data["requestBody"] = {"required": True, "content": content}
     return data
 

@@ -15,7 +15,7 @@ from mcp_knowledge.interfaces.rest.operations import Answer, Operations
 from mcp_knowledge.interfaces.rest.responses import json_response, large_json_response
 from mcp_knowledge.interfaces.search_wire import search_result
 from mcp_knowledge.services import Services
-from mcp_knowledge.services.search_request import search_request
+from mcp_knowledge.services.search_request import search_request, whole_number
 from mcp_knowledge.settings import Settings
 
 operations = Operations("Search")
@@ -85,9 +85,10 @@ def asked_of(settings: Settings, body: dict[str, Any]) -> SearchRequest:
     Raises:
         KnowledgeError: what `search_request` raises, and INVALID_ARGUMENT for an argument that is not known.
     """
-    limit = body.pop("limit", None)
-    if limit is not None:
-        if not isinstance(limit, int) or isinstance(limit, bool):
+    given, limit = body.pop("limit", None), None
+    if given is not None:
+        limit = whole_number(given)
+        if limit is None:
             raise KnowledgeError("INVALID_ARGUMENT", "limit: must be an integer.")
         limit = clamp(limit, settings.max_search_limit_api)
     unknown = sorted(set(body) - set(_ARGUMENTS))

@@ -107,7 +107,7 @@ class DocumentUpload(BaseModel):
 class DocumentFromUrl(Arguments):
     """Where the document is, and what to know of it."""
 
-    url: Annotated[str, Documented(pattern="^https?://")] = Field(
+    url: Annotated[str, Documented(pattern=r"^https?://[^\s/?#]")] = Field(
         description="An http or https address on the public internet."
     )
     collectionId: Id | None = Field(None, description="The collection to file it in.")
