@@ -122,7 +122,7 @@ def metrics_reference() -> str:
             family = next(iter(collector.collect()))
             name = f"{names[0]}_total" if family.type == "counter" else names[0]
             rows.append([f"`{name}`", family.type, _named(collector._labelnames), family.documentation])
-    for family in (*state_families(True, False), *store_families(Stock(counts, None, 0.0))):
+    for family in (*state_families(True, {"database": True}, False), *store_families(Stock(counts, None, 0.0))):
         labels = {label: None for sample in family.samples for label in sample.labels}
         rows.append([f"`{family.name}`", family.type, _named(labels), family.documentation])
     return table(["metric", "type", "labels", "meaning"], sorted(rows))

@@ -192,7 +192,7 @@ def _services(
         catalog=Catalog(store, cursors, settings),
         reading=reading,
         status=status,
-        figures=Figures(status.counts, adapters.queue.next_due_ms, lambda: worker.paused),
+        figures=Figures(status.counts, adapters.queue.next_due_ms, status.checks, lambda: worker.paused),
         events=events,
         worker=worker,
         archive_worker=taking_in.archive_worker,

@@ -32,6 +32,7 @@ ALSO = {
     "mcp_tool_call_duration_seconds": ("histogram", {"tool"}),
     "jobs_finished": ("counter", {"kind", "outcome"}),
     "build_info": ("gauge", {"version", "role", "database", "storage"}),
+    "ready": ("gauge", {"check"}),
     "store_up": ("gauge", set()),
     "ingestion_paused": ("gauge", set()),
     "job_queue_wait_seconds": ("gauge", set()),
@@ -83,6 +84,8 @@ async def test_every_metric_has_its_type_its_labels_and_a_help_text(client: http
         (__version__, "all", "sqlite", "local"): 1
     }
     assert values(found["store_up"]) == {(): 1}
+    parts = ("database", "embedding", "migrations", "storage", "worker")
+    assert set(values(found["ready"], "check")) == {(part,) for part in parts}
 
 
 async def test_whoever_asks_for_openmetrics_gets_it(client: httpx2.AsyncClient) -> None:
@@ -152,7 +155,7 @@ async def test_a_scrape_answers_while_the_database_fails_or_hangs_and_leaves_its
         with monkeypatch.context() as patch:
             patch.setattr(SqlStore, "counts", fault)
             for found in await asyncio.gather(*(families(client) for _ in range(5))):
-                assert values(found["store_up"]) == {(): 0}
+                assert values(found["store_up"]) == {(): 0} and found["ready"].samples
                 assert not set(OF_STORE) & set(found)
                 assert found["http_requests"].samples and found["process_start_time_seconds"].samples
     assert len(asked) == 1  # what hangs is not asked again and again

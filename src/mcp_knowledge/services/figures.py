@@ -21,6 +21,7 @@ from mcp_knowledge.services.looks import Look
 from mcp_knowledge.services.metrics import REGISTRY
 
 _PATIENCE_S = 2.5  # of a scrape, which Prometheus gives up after 10 seconds
+_READY = "1 for each part of this process that works, as /ready tells it."
 _UP = "1 if the database gave the figures of documents and jobs just now."
 _PAUSED = "1 while the worker waits for a database or a storage that is away."
 _OPENMETRICS = re.compile(r"application/openmetrics-text\s*(;\s*version=1\.0\.0\s*)?([;,]\s*(?!version)|$)")
@@ -43,6 +44,7 @@ class Figures:
     Args:
         count: asks the store.
         next_due_ms: asks the queue when its next job may be claimed.
+        check: what `/ready` says of each part.
         paused: whether this process's worker waits for a database or a storage that is away.
     """
 
@@ -50,9 +52,10 @@ class Figures:
         self,
         count: Callable[[], Awaitable[Counts]],
         next_due_ms: Callable[[], Awaitable[int | None]],
+        check: Callable[[], Awaitable[dict[str, bool]]],
         paused: Callable[[], bool],
     ) -> None:
-        self._count, self._next_due_ms, self._paused = count, next_due_ms, paused
+        self._count, self._next_due_ms, self._check, self._paused = count, next_due_ms, check, paused
         self._look = Look(self._take_stock)
         self._stock: Stock | None = None
 
@@ -62,18 +65,21 @@ class Figures:
         Args:
             accept: the request's header: who asks for OpenMetrics gets it, everybody else Prometheus's text format.
         """
-        stock = self._stock
-        if stock is None or time.monotonic() - stock.counted_s > _HOLDS_S:
-            try:
-                stock = await self._look.answer(_PATIENCE_S)
-            except Exception:  # the log has it from those who need the database
-                stock = None
-        shown = _Families(stock, self._paused())
+        stock, checks = await asyncio.gather(self._recent_stock(), self._check())
+        shown = _Families(stock, checks, self._paused())
         # Not by the library, which takes any text for a version and fails at some.
         if _OPENMETRICS.search(accept):
             made = openmetrics.generate_latest(shown, version="1.0.0")  # type: ignore[no-untyped-call]  # has no types
             return made, openmetrics.CONTENT_TYPE_LATEST
         return generate_latest(shown), CONTENT_TYPE_PLAIN_0_0_4
+
+    async def _recent_stock(self) -> Stock | None:
+        if self._stock is not None and time.monotonic() - self._stock.counted_s <= _HOLDS_S:
+            return self._stock
+        try:
+            return await self._look.answer(_PATIENCE_S)
+        except Exception:  # the log has it from those who need the database
+            return None
 
     async def _take_stock(self) -> Stock:
         counts, due_ms = await asyncio.gather(self._count(), self._next_due_ms())
@@ -84,19 +90,20 @@ class Figures:
 class _Families(Collector):
     """The process's metrics and the gauges of one stock."""
 
-    def __init__(self, stock: Stock | None, paused: bool) -> None:
-        self._stock, self._paused = stock, paused
+    def __init__(self, stock: Stock | None, checks: dict[str, bool], paused: bool) -> None:
+        self._stock, self._checks, self._paused = stock, checks, paused
 
     def collect(self) -> Iterator[Metric]:
         """All of them."""
         yield from REGISTRY.collect()
-        yield from state_families(self._stock is not None, self._paused)
+        yield from state_families(self._stock is not None, self._checks, self._paused)
         if self._stock is not None:
             yield from store_families(self._stock)
 
 
-def state_families(store_up: bool, paused: bool) -> Iterator[Metric]:
-    """The gauges that say whether the others are there, and whether the worker waits."""
+def state_families(store_up: bool, checks: dict[str, bool], paused: bool) -> Iterator[Metric]:
+    """The gauges that say which parts work, whether the others are there, and whether the worker waits."""
+    yield _by_label("ready", _READY, "check", checks)
     yield _gauge("store_up", _UP, store_up)
     yield _gauge("ingestion_paused", _PAUSED, paused)
 

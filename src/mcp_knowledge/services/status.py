@@ -102,8 +102,12 @@ class Status:
 
     async def ready(self) -> tuple[bool, dict[str, bool]]:
         """Whether everything works, and which parts do. Answers within three seconds."""
-        checks = await self._readiness.checks()
+        checks = await self.checks()
         return all(checks.values()), checks
+
+    async def checks(self) -> dict[str, bool]:
+        """The parts, and whether each works."""
+        return await self._readiness.checks()
 
     def stop(self) -> None:
         """From now on this process is not ready: it ends."""
