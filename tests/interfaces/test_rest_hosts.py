@@ -166,6 +166,9 @@ def test_bound_to_all_addresses_a_literal_address_is_no_rebinding() -> None:
     assert rules.allows_host("192.168.1.5:3000")
     assert rules.allows_host("[fe80::1]:3000")
     assert not rules.allows_host("evil.example:3000")
+    linked = HostRules(load_settings(host="fe80::1%eth0", allow_insecure_bind=True))
+    assert linked.allows_host("[fe80::1]:3000"), "browsers do not tell the zone"
+    assert not linked.allows_host("[fe80::2]:3000")
     bound = HostRules(load_settings(host="192.168.1.5", allow_insecure_bind=True))
     assert bound.allows_host("192.168.1.5:3000")
     assert not bound.allows_host("192.168.1.6:3000")
