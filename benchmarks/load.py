@@ -96,6 +96,12 @@ def missing(address: str, count: int) -> int:
     return lost
 
 
+def processor_s(pid: int) -> float:
+    """What a process has computed so far, without its parser processes."""
+    times = psutil.Process(pid).cpu_times()
+    return float(times.user + times.system)
+
+
 def figures(answered: Sequence[tuple[float, float]]) -> dict[str, float]:
     """The percentiles of what was answered, in milliseconds."""
     waited = [milliseconds for _, milliseconds in answered]
@@ -127,17 +133,21 @@ def measure(server: Server, arguments: argparse.Namespace) -> None:
     url, documents = server.url, arguments.documents
     address = url.removeprefix("http://")
     upload(address, range(_FIRST_DOCUMENTS))
+    before_s = processor_s(process.pid)
     quiet = findings(searching(url, 1, _FIRST_DOCUMENTS, _QUIET_S, 0.0))
+    quiet_cpu_ms = 1000 * (processor_s(process.pid) - before_s) / len(quiet.answered)
     quiet_ms = figures(quiet.answered)["p50"]
     print("| | searches | a second | p50 ms | p95 ms | p99 ms | p99 / quiet p50 |\n|---|---|---|---|---|---|---|")
     row("quiet, one client", quiet.answered, _QUIET_S, quiet_ms)
 
+    before_s = processor_s(process.pid)
     memory, started = Memory(process.pid), time.monotonic()
     crowd = searching(url, arguments.clients, _FIRST_DOCUMENTS, arguments.seconds, arguments.pause)
     upload(address, range(_FIRST_DOCUMENTS, _FIRST_DOCUMENTS + documents))
     ingested_s = min(time.monotonic() - started, arguments.seconds)
     loaded = findings(crowd)
     samples = memory.stop()
+    loaded_cpu_ms = 1000 * (processor_s(process.pid) - before_s) / len(loaded.answered)
     row(f"{arguments.clients} clients", loaded.answered, arguments.seconds, quiet_ms)
     busy = [item for item in loaded.answered if item[0] <= ingested_s]
     row(f"of these, while {documents:,} documents are ingested", busy, ingested_s, quiet_ms)
@@ -145,8 +155,11 @@ def measure(server: Server, arguments: argparse.Namespace) -> None:
     if calm and ingested_s < arguments.seconds:
         row("of these, afterwards", calm, arguments.seconds - ingested_s, quiet_ms)
 
+    print(
+        f"\nprocessor time of the server a search: quiet {quiet_cpu_ms:.1f} ms, with the ingestion {loaded_cpu_ms:.1f} ms"
+    )
     wrong = [*quiet.wrong, *loaded.wrong]
-    print(f"\nerrors: {len(wrong)}", *wrong[:5], sep="\n  ")
+    print(f"errors: {len(wrong)}", *wrong[:5], sep="\n  ")
     lost = missing(address, _FIRST_DOCUMENTS + documents)
     print(f"documents that are not found by their identifier: {lost}")
     warm = samples[len(samples) // 5 :]

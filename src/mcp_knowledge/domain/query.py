@@ -270,7 +270,7 @@ class _AsciiText:
             yield found.span(1)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def _pattern(phrase: Phrase) -> re.Pattern[str]:
     """Matches at the beginning of a phrase in ASCII text; its end is that of the group. Matches may overlap."""
     tokens = "[^a-z0-9]+".join(map(re.escape, phrase.tokens))

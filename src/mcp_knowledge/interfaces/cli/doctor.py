@@ -117,8 +117,9 @@ async def _services(settings: Settings, storage_ok: bool) -> list[Check]:
             raise KnowledgeError("EMBEDDING_MISMATCH")
         return "its vectors are this model's"
 
+    database_step = _DATABASE_STEPS.get(settings.database_driver, _FILE_STEP)
     checks = [
-        await _attempt("database", database, _DATABASE_STEPS.get(settings.database_driver, _FILE_STEP)),
+        await _attempt("database", database, database_step if storage_ok else "Mend the storage first."),
         await _attempt(
             "model", model, "Install again, or set EMBEDDING_MODEL_PATH to a folder with model.onnx and tokenizer.json."
         ),

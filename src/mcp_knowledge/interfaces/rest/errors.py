@@ -1,6 +1,7 @@
 """Every failure in one shape: `{"error": {"code", "message", "requestId"}}`."""
 
 import logging
+from collections.abc import Iterator
 
 from fastapi.exceptions import RequestValidationError
 from pydantic_core import to_json
@@ -48,8 +49,20 @@ def as_knowledge_error(error: Exception) -> KnowledgeError:
 
 
 def log_failure(error: Exception) -> None:
-    """Write the cause of a failure on our side into the log."""
+    """Write the cause of a failure on our side into the log. An outage was foreseen, and every request meets it: a line
+    each, so that a full disk is not filled with tracebacks.
+    """
+    if isinstance(error, KnowledgeError) and error.code == "SERVICE_UNAVAILABLE":
+        log.warning("Request refused: %s (%s)", error.message, " from ".join(_causes(error)) or "no cause")
+        return
     log.error("Request failed: %s", type(error).__name__, exc_info=error)
+
+
+def _causes(error: BaseException) -> Iterator[str]:
+    """The kinds of errors behind one, nearest first."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+        yield type(error).__name__
 
 
 async def handle_error(request: Request, error: Exception) -> Response:
