@@ -38,7 +38,7 @@ _SECURITY_SCHEMES: Json = {
     },
 }
 _PARAMETER = re.compile(r"{(\w+)}")
-_EVERYWHERE = ("HOST_NOT_ALLOWED", "INTERNAL_ERROR")
+_EVERYWHERE = ("HOST_NOT_ALLOWED", "REQUEST_HEAD_TOO_LARGE", "INTERNAL_ERROR")
 _WITH_BODY = ("INVALID_JSON", "INVALID_REQUEST", "INVALID_ARGUMENT", "PAYLOAD_TOO_LARGE")
 _PATH_SCHEMAS: dict[str, Json] = {
     "number": {"type": "integer", "minimum": 1, "maximum": 999_999_999},

@@ -17,6 +17,10 @@ from mcp_knowledge.interfaces.rest.table import OPERATIONS
 from mcp_knowledge.interfaces.web.templating import render
 
 Json = dict[str, Any]
+_ANYWHERE = {
+    *("HOST_NOT_ALLOWED", "REQUEST_HEAD_TOO_LARGE", "INTERNAL_ERROR", "SERVICE_UNAVAILABLE"),
+    *("UNAUTHORIZED", "FORBIDDEN", "NOT_FOUND"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +152,6 @@ def _arguments(item: Operation) -> str:
 
 def _outcomes(item: Operation) -> str:
     successes = ", ".join(str(answer.status) for answer in item.answers)
-    anywhere = {"HOST_NOT_ALLOWED", "INTERNAL_ERROR", "SERVICE_UNAVAILABLE", "UNAUTHORIZED", "FORBIDDEN", "NOT_FOUND"}
-    shared = anywhere - set(item.errors)
+    shared = _ANYWHERE - set(item.errors)
     codes = ", ".join(f"`{code}`" for code in error_codes(item) if code not in shared)
     return f"{successes}; {codes}" if codes else successes
