@@ -258,3 +258,19 @@ async def test_a_finished_job_is_one_line_with_its_ids_and_the_time_of_each_stag
     assert (failed["documentId"], failed["outcome"], failed["code"]) == (bad["id"], "failed", "DOCUMENT_MALFORMED")
     assert (deleted["kind"], deleted["outcome"], deleted["stagesMs"]) == ("delete", "completed", {})
     assert all(str(line["jobId"]).startswith("job_") and line["loop"] == "IngestWorker" for line in (done, failed))
+
+
+def test_a_library_that_warns_without_end_is_heard_once_and_its_errors_always(log: io.StringIO) -> None:
+    configure(log, log_format="json")
+    driver = logging.getLogger("psycopg.pool")
+    for number in range(300):
+        driver.warning("error connecting: %s", number)
+        logging.getLogger("mcp_knowledge.test").warning("ours")
+    driver.warning("another one")
+    for _ in range(2):
+        driver.error("an error")
+    messages = [line["message"] for line in lines_of(log)]
+    assert messages.count("ours") == 300
+    assert [message for message in messages if message != "ours"] == ["error connecting: 0", "another one"] + [
+        "an error"
+    ] * 2

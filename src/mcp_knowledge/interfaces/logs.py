@@ -2,8 +2,10 @@
 
 import asyncio
 import logging
+import math
 import sys
 import threading
+import time
 from types import TracebackType
 from typing import Any
 
@@ -16,9 +18,31 @@ __all__ = ["JsonFormatter", "TextFormatter", "configure_logging", "log_uncaught"
 # addresses, headers and statements.
 _TALKATIVE = ("mcp_knowledge", "uvicorn")
 _QUIET = ("uvicorn.access", "uvicorn.asgi")
+_REPEATED_EVERY_S = 60.0
+_REMEMBERED = 256  # warnings
 _MUTE = ("mcp", "python_multipart")  # quote requests in their warnings
 
 log = logging.getLogger("mcp_knowledge.process")
+
+
+class _NoFlood(logging.Filter):
+    """Lets the same warning of a library pass once a minute: of a database that is away its driver has many a second."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._passed_s: dict[tuple[str, str], float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a record passes."""
+        if record.levelno > logging.WARNING or record.name.partition(".")[0] in _TALKATIVE:
+            return True
+        key, now = (record.name, str(record.msg)), time.monotonic()
+        if now - self._passed_s.get(key, -math.inf) < _REPEATED_EVERY_S:
+            return False
+        if len(self._passed_s) >= _REMEMBERED:
+            self._passed_s.clear()
+        self._passed_s[key] = now
+        return True
 
 
 def is_json(settings: Settings) -> bool:
@@ -33,6 +57,7 @@ def configure_logging(settings: Settings) -> None:
     root, level = logging.getLogger(), getattr(logging, settings.log_level.upper())
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if is_json(settings) else TextFormatter())
+    handler.addFilter(_NoFlood())
     root.handlers[:] = [handler]
     root.setLevel(max(level, logging.WARNING))
     for name in _TALKATIVE:
