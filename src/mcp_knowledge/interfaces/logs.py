@@ -26,7 +26,7 @@ log = logging.getLogger("mcp_knowledge.process")
 
 
 class _NoFlood(logging.Filter):
-    """Lets the same warning of a library pass once a minute: of a database that is away its driver has many a second."""
+    """Lets the same warning of a library pass once a minute: of a database that is away, drivers have many a second."""
 
     def __init__(self) -> None:
         super().__init__()
