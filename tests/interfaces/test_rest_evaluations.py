@@ -379,11 +379,11 @@ async def test_the_progress_of_runs_is_told_as_events(client: httpx2.AsyncClient
     (run,) = await finished_runs(client, address, LEXICAL)
     states: list[str] = []
     async with asyncio.timeout(20):
-        async for event in services.events.follow(last_before):
-            assert event.kind == "evaluation"
-            data = event_wire.event(event)
-            assert data["id"] == run["id"]
-            states.append(data["state"])
+        async for batch in services.events.follow(last_before):
+            assert {event.kind for event in batch} == {"evaluation"}
+            data = [event_wire.event(event) for event in batch]
+            assert {item["id"] for item in data} == {run["id"]}
+            states.extend(item["state"] for item in data)
             if states[-1] == "completed":
                 break
     assert states[0] == "queued" and states[-2:] == ["running", "completed"]

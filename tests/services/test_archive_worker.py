@@ -299,12 +299,13 @@ async def test_readers_of_events_follow_an_import(bench: ImportBench) -> None:
     seen: list[str] = []
 
     async def follow() -> None:
-        async for event in reader:
-            if isinstance(event.data, ArchiveImport):
-                assert event.kind == "archive"
-                seen.append(event.data.state)
-                if event.data.ended:
-                    return
+        async for batch in reader:
+            for event in batch:
+                if isinstance(event.data, ArchiveImport):
+                    assert event.kind == "archive"
+                    seen.append(event.data.state)
+                    if event.data.ended:
+                        return
 
     following = asyncio.create_task(follow())
     await until(lambda: bench.bench.events.reader_count == 1)

@@ -96,8 +96,8 @@ class Reader:
         self._task = asyncio.create_task(self._follow(events, last_id))
 
     async def _follow(self, events: Events, last_id: str | None) -> None:
-        async for event in events.follow(last_id):
-            self.seen.append(event)
+        async for batch in events.follow(last_id):
+            self.seen.extend(batch)
 
     @property
     def data(self) -> Sequence[object]:
@@ -236,3 +236,24 @@ def test_a_reference_survives_being_told(kind: str) -> None:
     subject = "-" if kind == "scan" else new_id("doc")
     reference = Reference(new_id("evt"), kind, subject)  # type: ignore[arg-type]  # one of the four
     assert reference_in(reference.message()) == reference
+
+
+async def test_many_readers_are_woken_once_for_what_comes_at_about_the_same_time() -> None:
+    events = Events()
+    batches: list[list[Event]] = []
+
+    async def count() -> None:
+        async for batch in events.follow():
+            batches.append(batch)
+
+    readers = [asyncio.create_task(count()) for _ in range(200)]
+    await until(lambda: events.reader_count == 200)
+    for n in range(12):
+        events.publish("job", {"n": n})
+        await asyncio.sleep(0)  # as it is while a document goes through its stages
+    await until(lambda: sum(map(len, batches)) == 12 * 200)
+    assert len(batches) == 200 and all(
+        [event.data for event in batch] == [{"n": n} for n in range(12)] for batch in batches
+    )
+    events.close()
+    await asyncio.gather(*readers)

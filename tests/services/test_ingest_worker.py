@@ -52,9 +52,8 @@ async def test_a_document_becomes_searchable_with_its_versions_and_events(bench:
     seen: list[str] = []
 
     async def follow() -> None:
-        async for event in bench.events.follow():
-            if isinstance(event.data, Job | Document):
-                seen.append(f"{event.kind} {event.data.status}")
+        async for batch in bench.events.follow():
+            seen.extend(f"{e.kind} {e.data.status}" for e in batch if isinstance(e.data, Job | Document))
 
     following = asyncio.create_task(follow())
     await until(lambda: bench.events.reader_count)

@@ -15,6 +15,8 @@ log = logging.getLogger(__name__)
 MAX_READERS = 1000  # each takes some 50 KB, mostly for its connection
 KEPT_EVENTS = 1000  # a client that missed more than these polls instead
 _WAITING_EVENTS = 1000  # a reader this far behind is cut off rather than held in memory
+_GATHERING_S_EACH = 0.0003  # for each reader; waking one takes a seventh of that
+_WORTH_GATHERING_S = 0.01
 _FOLLOWED_S = 60.0  # events go on for so long after the last reader: it may only have lost its connection
 _LOOK_UP_AFTER_S = 0.02  # what other processes tell within this time is looked up together
 _CLOCKS_APART_MS = 2_000  # how far those of two machines are trusted to agree
@@ -67,9 +69,10 @@ class Events:
         self._kept.append(reference)
         self._tell_others(reference)
 
-    async def follow(self, last_id: str | None = None) -> AsyncIterator[Event]:
+    async def follow(self, last_id: str | None = None) -> AsyncIterator[list[Event]]:
         """Events from now on, after those since `last_id` that are still kept; it may come from another process, or one
-        before.
+        before. They come one by one, or several together while many follow: waking a thousand readers for each of a
+        dozen events a document would cost more than its ingestion.
 
         Ends when the service closes or the reader is too slow.
         """
@@ -79,10 +82,18 @@ class Events:
         reader: asyncio.Queue[Event | None] = asyncio.Queue()
         self._readers.add(reader)
         try:
-            for event in await self._resolved(missed):
-                yield event
+            if events := await self._resolved(missed):
+                yield events
             while (item := await reader.get()) is not None:
-                yield item
+                if (gathering_s := len(self._readers) * _GATHERING_S_EACH) >= _WORTH_GATHERING_S:
+                    await asyncio.sleep(gathering_s)
+                batch = [item]
+                while not reader.empty() and item is not None:
+                    if (item := reader.get_nowait()) is not None:
+                        batch.append(item)
+                yield batch
+                if item is None:
+                    return
         finally:
             self._readers.discard(reader)
 

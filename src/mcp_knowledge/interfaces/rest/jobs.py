@@ -21,6 +21,8 @@ from mcp_knowledge.services.events import Events
 
 HEARTBEAT_S = 15  # below the idle timeouts of common proxies (nginx: 60)
 _AGAIN_S = 30
+_KEPT_FRAMES = 64
+_FRAMES: dict[int, tuple[Event, bytes]] = {}  # by identity; the event is kept too, so that no other takes its place
 _EVENT_STREAM = "text/event-stream"
 _EVENT_ID = re.compile(r"evt_[0-9a-f]{32}")
 
@@ -134,10 +136,10 @@ async def event_stream(events: Events, last_id: str | None, heartbeat_s: float) 
             if not done:
                 yield b": still here\n\n"
                 continue
-            event = waiting.result()
-            if event is None:
+            batch = waiting.result()
+            if batch is None:
                 return
-            yield _frame(event)
+            yield b"".join(map(_frame, batch))
             waiting = asyncio.ensure_future(anext(reader, None))
     finally:
         waiting.cancel()
@@ -146,4 +148,11 @@ async def event_stream(events: Events, last_id: str | None, heartbeat_s: float) 
 
 
 def _frame(event: Event) -> bytes:
-    return f"id: {event.id}\nevent: {event.kind}\ndata: ".encode() + to_json(event_wire.event(event)) + b"\n\n"
+    """The event as all its readers get it, made once for all that ask at about the same time."""
+    known = _FRAMES.get(id(event))
+    if known is None:
+        frame = f"id: {event.id}\nevent: {event.kind}\ndata: ".encode() + to_json(event_wire.event(event)) + b"\n\n"
+        known = _FRAMES[id(event)] = event, frame
+        if len(_FRAMES) > _KEPT_FRAMES:
+            del _FRAMES[next(iter(_FRAMES))]
+    return known[1]
