@@ -87,12 +87,13 @@ class Events:
             while (item := await reader.get()) is not None:
                 if (gathering_s := len(self._readers) * _GATHERING_S_EACH) >= _WORTH_GATHERING_S:
                     await asyncio.sleep(gathering_s)
-                batch = [item]
-                while not reader.empty() and item is not None:
-                    if (item := reader.get_nowait()) is not None:
-                        batch.append(item)
+                batch, is_over = [item], False
+                while not reader.empty() and not is_over:
+                    following = reader.get_nowait()
+                    is_over = following is None
+                    batch += () if following is None else (following,)
                 yield batch
-                if item is None:
+                if is_over:
                     return
         finally:
             self._readers.discard(reader)
