@@ -139,6 +139,12 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return data_dir
 
 
+@pytest.fixture(autouse=True)
+def no_long_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody else is at work here."""
+    monkeypatch.setattr("mcp_knowledge.services.verifying.SECOND_LOOK_S", 0.01)
+
+
 @pytest.fixture
 def settings(corpus: Path, tmp_path: Path) -> Settings:
     """A copy of the corpus."""

@@ -11,7 +11,7 @@ from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.ports import BlobStore
 
 _AT_ONCE = 4  # files that are read; whoever searches needs the disk too
-_SECOND_LOOK_S = 2.0  # an upload puts its original in place moments before its row is written
+SECOND_LOOK_S = 1.0  # an upload puts its original in place moments before its row is written
 
 
 class OriginalsCheck:
@@ -42,7 +42,7 @@ class OriginalsCheck:
         strangers = await self._strangers(set())
         suspects = await self._compare([original for original in originals if not original.is_going])
         if suspects or strangers:
-            await asyncio.sleep(_SECOND_LOOK_S)
+            await asyncio.sleep(SECOND_LOOK_S)
         now = {original.key: original for original in await self._named()}
         again = [now[fault.subject] for fault in suspects if fault.subject in now]
         faults = await self._compare([original for original in again if not original.is_going])

@@ -29,13 +29,14 @@ class CheckedRows:
     passages: int
 
 
-def check_rows(connection: Connection, texts: TextCheck, advance: Advance) -> CheckedRows:
-    """Look at every row of a corpus.
+def check_rows(connection: Connection, make_texts: Callable[[], TextCheck], advance: Advance) -> CheckedRows:
+    """Look at every row of a corpus. May be begun again.
 
     Args:
         connection: in one transaction for all of it.
     """
-    faults = list[Fault]()
+    texts = make_texts()
+    faults = [Fault("database-damaged", line) for line in texts.database_faults(connection)]
     numbers, passages = dict[int, str](), 0
     for page in _pages(connection):
         for document in page:

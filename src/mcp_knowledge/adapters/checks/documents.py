@@ -17,7 +17,8 @@ from mcp_knowledge.domain.cutting import ChunkSizes
 from mcp_knowledge.domain.faults import Fault, FaultKind
 from mcp_knowledge.domain.filters import flatten
 
-PAGE_DOCUMENTS = 100
+_PAGE_DOCUMENTS = 100
+_PAGE_CHUNKS = 5000  # of a page of more than one document: each takes some kilobytes
 _NORM_TOLERANCE = 1e-3  # a stored float32 vector of 384 numbers is off by 1e-6 at most
 _DOCUMENTS = f"""
     SELECT d.document_no, d.id, d.status, d.searchable, d.current_revision_no, d.newest_revision_no, d.chunk_count,
@@ -70,7 +71,12 @@ class CheckedDocument:
 
 def checked_documents(connection: Connection, after_no: int) -> list[CheckedDocument]:
     """The next documents, all but those of which only the tombstone is left; none at the end."""
-    rows = list(connection.execute(_DOCUMENTS, (after_no, PAGE_DOCUMENTS)))
+    rows, chunk_count = list[Row](), 0
+    for row in connection.execute(_DOCUMENTS, (after_no, _PAGE_DOCUMENTS)):
+        chunk_count += row[6]
+        if rows and chunk_count > _PAGE_CHUNKS:
+            break
+        rows.append(row)
     if not rows:
         return []
     bounds = (rows[0][0], rows[-1][0])

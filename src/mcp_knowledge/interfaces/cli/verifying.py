@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from rich.markup import escape
@@ -127,13 +128,13 @@ def _identity(fault: Fault) -> tuple[object, ...]:
 
 async def _examine(settings: Settings, *, quiet: bool) -> VerifyReport:
     async with _opened(settings) as (database, blobs):
-        texts = _text_check(settings)
-        damage = await _damage(database, texts)
+        new_texts = partial(_text_check, settings)
         try:
             with progress_bar(quiet) as bar:
                 task = bar.add_task("Documents", total=await database.read(_count))
-                rows = await database.read(lambda c: check_rows(c, texts, lambda count: bar.advance(task, count)))
+                rows = await database.read(lambda c: check_rows(c, new_texts, lambda count: bar.advance(task, count)))
         except KnowledgeError:
+            damage = await _damage(database, new_texts())
             if not damage:
                 raise
             return VerifyReport(0, 0, 0, 0, damage)  # what can be read of it says nothing
@@ -142,9 +143,7 @@ async def _examine(settings: Settings, *, quiet: bool) -> VerifyReport:
             progress.expect(size_bytes)
             check = OriginalsCheck(blobs, lambda: database.read(named_originals), progress.advance)
             faults = await check.run(rows.originals)
-    return VerifyReport(
-        rows.documents, rows.passages, len(rows.originals), size_bytes, [*damage, *_together(rows, faults)]
-    )
+    return VerifyReport(rows.documents, rows.passages, len(rows.originals), size_bytes, _together(rows, faults))
 
 
 async def _damage(database: Database, texts: TextCheck) -> list[Fault]:
