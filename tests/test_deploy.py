@@ -2,9 +2,12 @@
 
 import json
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
+from front_door import missing_tool
 
 from mcp_knowledge.errors import ERROR_CODES
 from mcp_knowledge.interfaces.serving import GRACEFUL_SHUTDOWN_S
@@ -98,3 +101,17 @@ def test_what_nginx_refuses_itself_has_the_services_form_codes_and_statuses() ->
         assert {*error} == {"code", "message", "requestId"}
         assert ERROR_CODES[error["code"]].status == int(status)
         assert ERROR_CODES[error["code"]].message == error["message"]
+
+
+def test_systemd_knows_every_line_of_the_units(tmp_path: Path) -> None:
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None:
+        missing_tool("systemd-analyze is not installed")
+        return
+    for unit in (*DEPLOY.glob("systemd/*.service"), *DEPLOY.glob("systemd/*.timer")):
+        text = unit.read_text().replace("/opt/mcp-knowledge/current/bin/mcp-knowledge", "/bin/true")
+        (tmp_path / unit.name).write_text(text)
+    units = sorted(str(path) for path in tmp_path.iterdir())
+    assert len(units) == 3
+    result = subprocess.run([analyze, "verify", "--man=no", *units], capture_output=True, text=True, timeout=60)
+    assert not [line for line in result.stderr.splitlines() if "mcp-knowledge" in line], result.stderr
