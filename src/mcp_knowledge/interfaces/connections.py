@@ -1,6 +1,7 @@
 """All connections of a server together: how many there may be, and how long each may let us wait."""
 
 import asyncio
+import logging
 import resource
 from collections import deque
 from contextlib import suppress
@@ -8,6 +9,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from uvicorn.server import ServerState
+
+log = logging.getLogger(__name__)
 
 MAX_CONNECTIONS = 2048  # far beyond an office; an idle one costs some 20 KB, one that follows events some 50
 # For the database, originals, parser processes, from-url and what else opens files: an idle server has 32 open.
@@ -17,6 +20,7 @@ _DESCRIPTORS_EACH = 3  # a connection, the file that it sends or receives, and s
 _FEWEST_CONNECTIONS = 8
 _STOPPING_STALLED_S = 1.5  # once the server ends
 _STOPPING_S = 5.0  # before uvicorn cancels what is left, loudly
+_NOTED_EVERY_S = 60.0
 _MOMENT_S = 0.05  # in which whoever has sent something is read from
 _ENOUGH_DESCRIPTORS = 65_536  # some systems allow a billion, and programs that close "all" of them take minutes then
 _REFUSED_SHARE = 4  # this part of so many may be told at the same time that they are refused; any more are cut off
@@ -29,8 +33,8 @@ class Patience:
     Args:
         head_s: for a request's first line and headers, from their first byte; and for that first byte, on a connection
             that has sent none. As Apache's mod_reqtimeout and uvicorn's peers, give or take.
-        idle_s: between two requests. Clients keep connections for 5 seconds (httpx) to minutes (browsers), and take it
-            well when one is closed; a proxy in front needs one less than its own.
+        idle_s: between two requests; longer than nginx keeps its connections to us (60), so that it is the proxy who
+            closes, and none of its requests meets a connection that has just been closed.
         rest_s: for the rest of a body that nobody reads any more, its request being answered; after nginx's
             `lingering_time`.
         write_s: for `write_bytes` of an answer to be taken.
@@ -41,7 +45,7 @@ class Patience:
     """
 
     head_s: float = 15.0
-    idle_s: float = 15.0
+    idle_s: float = 75.0
     rest_s: float = 30.0
     write_s: float = 60.0
     write_bytes: int = 4096
@@ -88,16 +92,28 @@ class Connections(ServerState):
         self._stalled: deque[Connection] = deque()
         self._making_room: asyncio.TimerHandle | None = None
         self._stopping_since_s: float | None = None
+        self._noted_s: dict[str, float] = {}
 
     def has_room(self) -> bool:
         """Whether a connection that has just been made may stay, if only at the cost of another one."""
         above = len(self.connections) - self.most
+        if above > self.most:
+            self._note("Connections are refused: all %d places are taken, by clients that are served", self.most)
+            return False
         if above > 0 and self._making_room is None:
             self._making_room = asyncio.get_running_loop().call_later(_MOMENT_S, self._make_room)
-        return above <= self.most
+        return True
+
+    def _note(self, message: str, *arguments: object) -> None:
+        """Log it, unless the same was logged a moment ago."""
+        now_s = asyncio.get_running_loop().time()
+        if now_s >= self._noted_s.get(message, float("-inf")) + _NOTED_EVERY_S:
+            self._noted_s[message] = now_s
+            log.warning(message, *arguments)
 
     def _make_room(self) -> None:
         self._making_room = None
+        self._note("All %d connections are taken: clients that let us wait make way for new ones", self.most)
         while len(self.connections) > self.most:
             victim = next(iter(self.waiting), None) or self._next_stalled()
             if victim is None:
