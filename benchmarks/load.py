@@ -1,9 +1,10 @@
 """How a server bears 64 clients that search all the time while it ingests 1,000 documents.
 
-    python benchmarks/load.py [--seconds 300] [--clients 64] [--documents 1000] [--pause 0] [--postgres]
+    python benchmarks/load.py [--seconds 300] [--clients 64] [--documents 1000] [--pause 0]
+        [--questions 0] [--postgres]
 
 First one client asks alone: the quiet figures. Then all clients ask for so many seconds, each on a connection of its
-own, over REST and MCP, in every mode, hardly ever the same question twice, while documents are uploaded one after
+own, over REST and MCP, in every mode, hardly ever the same question twice (with --questions: out of so many), while documents are uploaded one after
 another. Without --pause every client asks again as soon as it has its answer, which keeps the machine at its limit: the
 time that each waits then follows from how many searches a second the processors manage. Afterwards each document is
 looked for, and at last the server is told to stop while all clients are at it.
@@ -62,10 +63,12 @@ class Memory:
             self.samples.append(self._process.memory_info().rss / _MIB)
 
 
-def searching(url: str, clients: int, documents: int, seconds: float, pause_s: float) -> "subprocess.Popen[str]":
+def searching(
+    url: str, clients: int, seconds: float, pause_s: float = 0.0, questions: int = 0
+) -> "subprocess.Popen[str]":
     """The clients, in a process of their own."""
-    arguments = [f"--{name}={value}" for name, value in (("clients", clients), ("documents", documents))]
-    arguments += [f"--seconds={seconds}", f"--pause={pause_s}"]
+    values = {"clients": clients, "documents": _FIRST_DOCUMENTS, "seconds": seconds, "pause": pause_s}
+    arguments = [f"--{name}={value}" for name, value in {**values, "questions": questions}.items()]
     command = [sys.executable, load_clients.__file__, url, *arguments]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
@@ -134,7 +137,7 @@ def measure(server: Server, arguments: argparse.Namespace) -> None:
     address = url.removeprefix("http://")
     upload(address, range(_FIRST_DOCUMENTS))
     before_s = processor_s(process.pid)
-    quiet = findings(searching(url, 1, _FIRST_DOCUMENTS, _QUIET_S, 0.0))
+    quiet = findings(searching(url, 1, _QUIET_S, questions=arguments.questions))
     quiet_cpu_ms = 1000 * (processor_s(process.pid) - before_s) / len(quiet.answered)
     quiet_ms = figures(quiet.answered)["p50"]
     print("| | searches | a second | p50 ms | p95 ms | p99 ms | p99 / quiet p50 |\n|---|---|---|---|---|---|---|")
@@ -142,7 +145,7 @@ def measure(server: Server, arguments: argparse.Namespace) -> None:
 
     before_s = processor_s(process.pid)
     memory, started = Memory(process.pid), time.monotonic()
-    crowd = searching(url, arguments.clients, _FIRST_DOCUMENTS, arguments.seconds, arguments.pause)
+    crowd = searching(url, arguments.clients, arguments.seconds, arguments.pause, arguments.questions)
     upload(address, range(_FIRST_DOCUMENTS, _FIRST_DOCUMENTS + documents))
     ingested_s = min(time.monotonic() - started, arguments.seconds)
     loaded = findings(crowd)
@@ -167,7 +170,7 @@ def measure(server: Server, arguments: argparse.Namespace) -> None:
     print(f"server RSS, MiB, every {step} s: {' '.join(f'{value:.0f}' for value in samples[::step])}")
     print(f"after a fifth of the time: {min(warm):.0f} to {max(warm):.0f} MiB, at the end {warm[-1]:.0f}")
 
-    crowd = searching(url, arguments.clients, _FIRST_DOCUMENTS, _SHUTDOWN_S + 30, 0.0)
+    crowd = searching(url, arguments.clients, _SHUTDOWN_S + 30)
     time.sleep(_SHUTDOWN_S)
     told = time.monotonic()
     process.send_signal(signal.SIGTERM)
@@ -183,6 +186,7 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--documents", type=int, default=1000)
     parser.add_argument("--pause", type=float, default=0.0, metavar="SECONDS", help="of each client, on average")
+    parser.add_argument("--questions", type=int, default=0, help="different ones; 0: hardly any is asked twice")
     parser.add_argument("--postgres", action="store_true")
     arguments = parser.parse_args()
     print(f"{os.cpu_count()} processors, load average {os.getloadavg()[0]:.1f}")

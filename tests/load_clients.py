@@ -75,11 +75,21 @@ def _post(path: str, body: object, headers: str = "") -> bytes:
 
 
 async def clients(
-    url: str, count: int, documents: int, goes_on: Callable[[], bool], *, pause_s: float = 0.0, seed: int = 0
+    url: str,
+    count: int,
+    documents: int,
+    goes_on: Callable[[], bool],
+    *,
+    pause_s: float = 0.0,
+    questions: int = 0,
+    seed: int = 0,
 ) -> Findings:
     """Search, each client as soon as it has its answer (and a pause), while `goes_on` says so.
 
     A connection that breaks is wrong as any other answer than the right one is.
+
+    Args:
+        questions: how many different ones there are; 0: hardly any is asked twice.
     """
     found, start = Findings(), time.monotonic()
     places = urlsplit(url)
@@ -91,7 +101,8 @@ async def clients(
             while goes_on():
                 if pause_s:
                     await asyncio.sleep(draw.uniform(0.0, 2 * pause_s))
-                asked, began = question(draw, documents), time.monotonic()
+                source = random.Random(draw.randrange(questions)) if questions else draw
+                asked, began = question(source, documents), time.monotonic()
                 async with asyncio.timeout(_ANSWER_S):
                     status, body = await _answer(reader, writer, asked.request)
                 ended = time.monotonic()
@@ -123,6 +134,7 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--pause", type=float, default=0.0, help="mean seconds between answer and next question")
+    parser.add_argument("--questions", type=int, default=0, help="different ones; 0: hardly any is asked twice")
     arguments = parser.parse_args()
     end = time.monotonic() + arguments.seconds
     found = uvloop.run(
@@ -132,6 +144,7 @@ def main() -> None:
             arguments.documents,
             lambda: time.monotonic() < end,
             pause_s=arguments.pause,
+            questions=arguments.questions,
             seed=time.time_ns(),
         )
     )

