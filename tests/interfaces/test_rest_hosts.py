@@ -1,9 +1,12 @@
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import httpx2
 import pytest
 from front_door import running_client
+from hypothesis import given
+from hypothesis import strategies as st
 from rest_kit import API, assert_error
 
 from mcp_knowledge.interfaces.rest.hosts import HostRules
@@ -81,6 +84,23 @@ def test_a_listed_address_is_one_in_every_spelling() -> None:
     rules = HostRules(load_settings(allowed_hosts="[FD00:0::1],192.0.2.7,[fd00::2]:8443"))
     assert all(map(rules.allows_host, ("[fd00::1]", "[fd00:0:0::1]:3000", "192.0.2.7:1", "[fd00::2]:8443")))
     assert not any(map(rules.allows_host, ("[fd00::2]", "[fd00::2]:1", "[fd00::3]", "192.0.2.8")))
+
+
+@pytest.fixture(scope="module")
+def rules() -> HostRules:
+    return HostRules(load_settings(host="127.0.0.1", allowed_hosts=""))
+
+
+@given(text=st.text(st.characters(max_codepoint=255), max_size=6))
+def test_nothing_may_stand_around_a_name(rules: HostRules, text: str) -> None:
+    for host, grammar in (
+        (f"localhost{text}", r"localhost\.?(:[0-9]{0,5})?"),
+        (f"{text}localhost", "localhost"),
+        (f"[::1]{text}", r"\[::1\](:[0-9]{0,5})?"),
+        (f"[::{text}]", r"\[::0{0,3}1\]|\[::ffff:7f[0-9a-f]{2}:.*|\[::(0:)*0{0,3}1\]"),
+        (f"127.0.0.{text}", r"127\.0\.0\.[0-9]{1,3}\.?(:[0-9]{0,5})?"),
+    ):
+        assert not rules.allows_host(host) or re.fullmatch(grammar, host.lower()), host
 
 
 async def test_a_second_host_header_does_not_help(client: httpx2.AsyncClient) -> None:

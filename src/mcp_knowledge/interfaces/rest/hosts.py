@@ -22,10 +22,9 @@ class HostRules:
 
     def __init__(self, settings: Settings) -> None:
         self._listed = {name.lower().rstrip(".") for name in settings.allowed_hosts}
-        self._names = {_plain(name) for name in (*self._listed, settings.host.lower().partition("%")[0])} | {
-            "localhost"
-        }
-        address = _address(settings.host)
+        bound = settings.host.lower().partition("%")[0]  # browsers do not tell a link's zone
+        self._names = {_plain(name) for name in (*self._listed, bound, "localhost")}
+        address = _address(bound)
         self._any_address = address is not None and address.is_unspecified
 
     def allows_host(self, authority: str) -> bool:
