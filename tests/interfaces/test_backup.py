@@ -15,11 +15,12 @@ import apsw
 import pytest
 from backup_kit import backed_up, members, steps_of
 from cli_kit import run, run_json
-from front_door import Server, add, running_client, wait_until
+from front_door import Server, add, running_client, until, wait_until
 from rest_kit import API
 from s3_server import KEY, SECRET, S3Server
 from zip_files import zip_of
 
+from mcp_knowledge.adapters.file_locks import FileLocks
 from mcp_knowledge.errors import StartupError
 from mcp_knowledge.interfaces.cli.context import with_services
 from mcp_knowledge.interfaces.cli.ingest import reindex_documents
@@ -190,9 +191,12 @@ def test_lost_originals_are_named_and_the_rest_is_saved(corpus: Settings, tmp_pa
 
     assert told.returncode == 1
     assert gone.name in told.stdout and changed.name in told.stdout and "The backup is made, but" in told.stdout
-    report = restored(tmp_path / "lossy.tar", copy := load_settings(data_dir=tmp_path / "copy"))
-    assert [key.rpartition("/")[2] for key in report.missing] == [gone.name]
-    assert [key.rpartition("/")[2] for key in report.unpacked.damaged] == [changed.name]
+    copy = load_settings(data_dir=tmp_path / "copy")
+    told = run(copy.data_dir, "restore", str(tmp_path / "lossy.tar"), "--json")
+    assert told.returncode == 1
+    report = json.loads(told.stdout)
+    assert [key.rpartition("/")[2] for key in report["missing"]] == [gone.name]
+    assert [key.rpartition("/")[2] for key in report["damaged"]] == [changed.name]
     assert originals(copy) == {changed.name: b"something else"}
 
 
@@ -238,6 +242,25 @@ def test_a_job_that_ran_is_queued_again(corpus: Settings, tmp_path: Path) -> Non
     copy = load_settings(data_dir=tmp_path / "copy")
     restored(tmp_path / "running.tar", copy)
     assert with_services(copy, lambda services: services.jobs.list(1, statuses=("queued",)))[0]
+
+
+async def test_what_is_deleted_while_a_backup_is_made_goes_afterwards(corpus: Settings, tmp_path: Path) -> None:
+    settings = load_settings(data_dir=Path(shutil.copytree(corpus.data_dir, tmp_path / "data")))
+    locks = FileLocks(settings.data_dir / "locks")
+    async with running_client(settings) as client:
+        document = (await client.get(f"{API}/documents")).json()["items"][0]
+        await locks.keep("backup/another process")
+        await client.delete(f"{API}/documents/{document['id']}")
+
+        async def is_gone() -> bool:
+            jobs = (await client.get(f"{API}/jobs", params={"documentId": document["id"]})).json()["items"]
+            return [job["status"] for job in jobs] == ["completed", "completed"]
+
+        await until(is_gone)
+        assert originals(settings) == originals(corpus)
+        await locks.drop("backup/another process")
+    assert (await asyncio.to_thread(backed_up, settings, tmp_path / "backup.tar")).ok
+    assert len(originals(settings)) == len(originals(corpus)) - 1
 
 
 def moments(steps: int) -> list[int]:
