@@ -4,10 +4,10 @@
         [--questions 0] [--postgres]
 
 First one client asks alone: the quiet figures. Then all clients ask for so many seconds, each on a connection of its
-own, over REST and MCP, in every mode, hardly ever the same question twice (with --questions: out of so many), while documents are uploaded one after
-another. Without --pause every client asks again as soon as it has its answer, which keeps the machine at its limit: the
-time that each waits then follows from how many searches a second the processors manage. Afterwards each document is
-looked for, and at last the server is told to stop while all clients are at it.
+own, over REST and MCP, in every mode, hardly ever the same question twice (with --questions: out of so many), while
+documents are uploaded one after another. Without --pause every client asks again as soon as it has its answer, which
+keeps the machine at its limit: the time that each waits then follows from how many searches a second the processors
+manage. Afterwards each document is looked for, and at last the server is told to stop while all clients are at it.
 """
 
 import argparse
@@ -158,9 +158,7 @@ def measure(server: Server, arguments: argparse.Namespace) -> None:
     if calm and ingested_s < arguments.seconds:
         row("of these, afterwards", calm, arguments.seconds - ingested_s, quiet_ms)
 
-    print(
-        f"\nprocessor time of the server a search: quiet {quiet_cpu_ms:.1f} ms, with the ingestion {loaded_cpu_ms:.1f} ms"
-    )
+    print(f"\nthe server's processor time a search: {quiet_cpu_ms:.1f} ms quiet, {loaded_cpu_ms:.1f} ms of all loaded")
     wrong = [*quiet.wrong, *loaded.wrong]
     print(f"errors: {len(wrong)}", *wrong[:5], sep="\n  ")
     lost = missing(address, _FIRST_DOCUMENTS + documents)
