@@ -19,8 +19,9 @@ from mcp_knowledge.settings import Settings, SettingsError, load_settings
 
 PROJECT = Path(__file__).parent.parent
 SETTINGS = {name.upper() for name in Settings.model_fields}
-# Of Compose, of PostgreSQL's client and of its image.
-OTHERS = {"API_PORTS", "COMPOSE_PROFILES", "PGPASSWORD", "POSTGRES_PASSWORD", "POSTGRES_SHARED_BUFFERS"}
+# Of Compose, of the image's build, of PostgreSQL's client and of its image.
+OTHERS = {"API_PORTS", "COMPOSE_PROFILES", "EXTRA", "PGPASSWORD", "POSTGRES_PASSWORD", "POSTGRES_SHARED_BUFFERS"}
+OTHERS |= {"OTEL_EXPORTER_OTLP_ENDPOINT"}  # read by the library that sends traces
 EXAMPLE = (PROJECT / ".env.example").read_text()
 FILLED_IN = {
     "POSTGRES_PASSWORD": "0123456789abcdef",

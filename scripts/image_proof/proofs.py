@@ -32,7 +32,6 @@ def prove_local(project: Path, image: Image, work: Path) -> Said:
     volumes = {"/data": new_volume(image.root, "/data", work / "data")}
     container = Container("local", image.root, image.config, variables(service), volumes, work).start()
     said = [("local: healthy after the start", f"{container.wait_healthy():.1f} s")]
-    check_confinement(container)
     client = Client(LOCAL_URL)
     client.wait_ready()
     started = time.monotonic()
@@ -41,6 +40,8 @@ def prove_local(project: Path, image: Image, work: Path) -> Said:
     found = client.search()
     expect(bool(found) and "quay" in client.ask_over_mcp(), "search and MCP find nothing")
     container.execute(["mcp-knowledge", "doctor"])
+    container.execute(["mcp-knowledge", "backup", "/data/backup.tar"])
+    check_confinement(container)
     said.append(stopped("local", container, service))
     container.start()
     said.append(("local: healthy after a restart", f"{container.wait_healthy():.1f} s"))
@@ -58,7 +59,7 @@ def prove_team(project: Path, image: Image, work: Path) -> Said:
         containers = {}
         for role in ("api", "worker"):
             volumes = {"/data": new_volume(image.root, "/data", work / role), "/data/documents": originals}
-            env = {**variables(found[role]), "DATABASE_URL": database.dsn(), "ALLOWED_HOSTS": "127.0.0.1"}
+            env = {**variables(found[role]), "DATABASE_URL": database.dsn()}
             if role == "worker":
                 env["PORT"] = WORKER_PORT
             containers[role] = Container(role, image.root, image.config, env, volumes, work).start()
