@@ -185,6 +185,8 @@ def test_the_same_is_found_and_mended_on_postgresql(postgres_dsn: str, tmp_path:
         assert kinds(verified(settings)) == {"full-text-counts"}
         connection.execute(f"DELETE FROM chunk_terms WHERE chunk_no = ({CHUNK})")
         assert "full-text" in kinds(verified(settings))
+        connection.execute(f"UPDATE chunk_vectors SET document_no = 4711 WHERE chunk_no = ({CHUNK})")
+        assert "vectors" in kinds(verified(settings))
         connection.execute("INSERT INTO chunk_terms VALUES (4711, 1, 1, '{1:1}/1000000000', '''lost'':1')")
         assert verified(settings, repair=True).ok
         # What hides other faults comes last; what concerns the document as a whole is mended at once.

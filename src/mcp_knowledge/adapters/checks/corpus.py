@@ -52,6 +52,8 @@ def check_rows(connection: Connection, make_texts: Callable[[], TextCheck], adva
     found = texts.finish(connection, None if unreadable else again)
     detail = "its full text is not that of its passages"
     faults += [Fault("full-text", detail, numbers[number], number) for number in sorted(found.documents)]
+    stray = "some of its vectors are filed under another document"
+    faults += [Fault("vectors", stray, numbers[number], number) for number in sorted(found.strays)]
     faults += [Fault("full-text-counts", detail) for detail in found.counts]
     if found.unknown:
         faults.append(

@@ -27,6 +27,9 @@ _COUNTS = """
 _TOTALS = """
     SELECT (t.chunks + coalesce(sum(c.chunks), 0))::bigint, (t.tokens + coalesce(sum(c.tokens), 0))::bigint
     FROM text_totals t LEFT JOIN term_changes c ON true GROUP BY t.chunks, t.tokens"""
+_STRAYS = """
+    SELECT c.document_no, c.chunk_no FROM chunks c JOIN chunk_vectors v ON v.chunk_no = c.chunk_no
+    WHERE c.document_no BETWEEN ? AND ? AND v.document_no <> c.document_no"""
 _UNKNOWN = "FROM chunk_terms t WHERE NOT EXISTS (SELECT 1 FROM chunks c WHERE c.chunk_no = t.chunk_no)"
 
 
@@ -53,6 +56,8 @@ class PostgresTextCheck:
                 self._tokens += row.size
                 rows.append((passage.chunk_no, document.document_no, row.size, row.frequencies, row.vector))
         self._chunks += len(rows)
+        bounds = documents[0].document_no, documents[-1].document_no
+        self._faults.strays.update(row[0] for row in connection.execute(_STRAYS, bounds))
         columns = [list(column) for column in zip(*rows, strict=True)]
         if columns:
             self._faults.documents.update(row[0] for row in connection.execute(_DIFFERENT, columns))
@@ -70,6 +75,10 @@ class PostgresTextCheck:
         if next(connection.execute(_TOTALS), None) != (self._chunks, self._tokens):
             faults.counts.append("the size of the full text is noted wrongly")
         return faults
+
+    def stray_vectors(self, connection: Connection, document_no: int) -> list[int]:
+        """A document's number stands with each vector too."""
+        return [row[1] for row in connection.execute(_STRAYS, (document_no, document_no))]
 
     def remove_unknown(self, connection: Connection) -> None:
         """Rows without a chunk."""

@@ -27,7 +27,7 @@ async def mend_rows(database: Database, texts: TextCheck, faults: Sequence[Fault
             await database.write(partial(_mend_lost, texts=texts, fault=fault))
     for fault in faults:
         if fault.repair and fault.document_no is not None:
-            await database.write(partial(_mend_document, fault=fault, document_no=fault.document_no))
+            await database.write(partial(_mend_document, texts=texts, fault=fault, document_no=fault.document_no))
     kinds = {fault.kind for fault in faults}
     if "full-text-counts" in kinds:
         await database.write(_rebuild_texts)
@@ -53,7 +53,7 @@ def _mend_lost(connection: Connection, texts: TextCheck, fault: Fault) -> None:
     raise_generation(connection)
 
 
-def _mend_document(connection: Connection, fault: Fault, document_no: int) -> None:
+def _mend_document(connection: Connection, texts: TextCheck, fault: Fault, document_no: int) -> None:
     lock = connection.dialect.for_update
     row = first_row(
         connection,
@@ -70,7 +70,7 @@ def _mend_document(connection: Connection, fault: Fault, document_no: int) -> No
     elif fault.kind == "document-row":
         _copy_values(connection, document_no, title)
     elif fault.kind == "vectors":
-        _drop_wrong_vectors(connection, document_no)
+        _drop_wrong_vectors(connection, texts, document_no)
     elif fault.kind == "document-state":
         _forget_lost_versions(connection, document_no)
     elif fault.kind == "document-stuck" and status == "deleting" and not job_rows.is_at_work(connection, document_no):
@@ -95,10 +95,11 @@ def _copy_values(connection: Connection, document_no: int, title: str) -> None:
         )
 
 
-def _drop_wrong_vectors(connection: Connection, document_no: int) -> None:
+def _drop_wrong_vectors(connection: Connection, texts: TextCheck, document_no: int) -> None:
     """Whoever embeds the document again takes the others from here."""
     rows = list(connection.execute(_VECTORS, (document_no,)))
     wrong = [number for number, vector, dimensions in rows if vector_fault(connection, vector, dimensions)]
+    wrong += texts.stray_vectors(connection, document_no)
     dialect = connection.dialect
     connection.execute(f"DELETE FROM chunk_vectors WHERE {dialect.among('chunk_no')}", (dialect.listed(wrong),))
     dialect.note_vector_change(connection, document_no)

@@ -71,6 +71,10 @@ class SqliteTextCheck:
             faults.counts.append(f"the full text cannot be read ({error})")
         return faults
 
+    def stray_vectors(self, connection: Connection, document_no: int) -> list[int]:
+        """A vector stands with its chunk alone."""
+        return []
+
     def remove_unknown(self, connection: Connection) -> None:
         """Rows without a chunk."""
         connection.execute(f"DELETE FROM chunk_fts WHERE rowid IN (SELECT id {_UNKNOWN})")

@@ -1,4 +1,4 @@
-"""What the two full texts are asked when they are compared with the passages."""
+"""What the two databases are asked when their indexes are compared with the passages."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -16,11 +16,13 @@ class TextFaults:
         documents: numbers of documents whose entries are not those of their passages.
         counts: sentences about all of it: what its scores rest on, or its structure.
         unknown: entries of chunks that are not there.
+        strays: numbers of documents some of whose vectors are filed under another document.
     """
 
     documents: set[int] = field(default_factory=set)
     counts: list[str] = field(default_factory=list)
     unknown: int = 0
+    strays: set[int] = field(default_factory=set)
 
 
 class TextCheck(Protocol):
@@ -41,6 +43,10 @@ class TextCheck(Protocol):
             documents: all of them once more; None where some of their passages cannot be read, so that nobody knows
                 what the counts should be.
         """
+        ...
+
+    def stray_vectors(self, connection: Connection, document_no: int) -> list[int]:
+        """Numbers of a document's chunks whose vectors are filed under another document."""
         ...
 
     def remove_unknown(self, connection: Connection) -> None:

@@ -118,6 +118,8 @@ async def back_up(settings: Settings, file: Path, *, force: bool, quiet: bool) -
 def _check(settings: Settings, file: Path, force: bool) -> None:
     if settings.database_driver == "postgres":
         raise StartupError(ON_A_SERVER.format(what="back up", tool="pg_dump"))
+    if file.name == "-":
+        raise StartupError("A backup is written to a file, not to standard output: name one.")
     if not settings.database_path.exists():
         raise StartupError(f"There is no database at {settings.database_path}: nothing to back up.")
     if not file.parent.is_dir():
