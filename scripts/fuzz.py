@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-ROUND_SECONDS = 60  # for each fuzzer that takes a time, the others try 10 times what the suite does
+ROUND_SECONDS = 60  # for each fuzzer that takes a time, the others try 20 times what the suite does
 
 
 def main() -> int:

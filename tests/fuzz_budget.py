@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, settings
 # Seconds that one round of `make fuzz` gives each test of the REST fuzzer; not set in the suite.
 ROUND_SECONDS = int(os.environ.get("FUZZ_ROUND_SECONDS", "0"))
 SEED = int(os.environ.get("FUZZ_SEED", "1"))
-_MORE = 10  # times as many examples, in a round
+_MORE = 20  # times as many examples, in a round
 
 
 def tries(examples: int) -> settings:

@@ -77,7 +77,6 @@ def filled(path: str, segment: str) -> bytes:
 def test_nothing_in_the_place_of_an_id_gives_a_fault(web: httpx2.Client, segment: str) -> None:
     for path in WITH_IDS:
         check(ask(web, filled(path, segment)))
-        check(ask(web, filled(path, f"{segment}/{segment}")))
 
 
 raw_values = st.one_of(
@@ -105,7 +104,7 @@ names = st.sampled_from(
 
 
 @given(path=st.sampled_from(ADDRESSES), pairs=st.lists(st.tuples(names, raw_values), max_size=5), segment=raw_values)
-@tries(150)
+@tries(80)
 def test_no_query_string_gives_a_fault(
     web: httpx2.Client, path: str, pairs: list[tuple[str, str]], segment: str
 ) -> None:
@@ -119,7 +118,7 @@ def test_no_query_string_gives_a_fault(
         st.tuples(st.sampled_from(HEEDED), st.text(st.characters(max_codepoint=255), max_size=30)), max_size=4
     ),
 )
-@tries(100)
+@tries(60)
 def test_no_header_gives_a_fault(web: httpx2.Client, path: str, headers: list[tuple[str, str]]) -> None:
     clean = [
         (name.encode(), re.sub(rb"[\0-\x1f\x7f]", b" ", value.encode("latin-1")).strip()) for name, value in headers

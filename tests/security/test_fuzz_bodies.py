@@ -88,7 +88,7 @@ def forms(draw: st.DrawFn) -> tuple[bytes, str]:
 
 
 @given(form=forms())
-@tries(150)
+@tries(60)
 async def test_any_form_is_taken_or_refused_and_leaves_nothing(
     client: httpx2.AsyncClient, settings: Settings, form: tuple[bytes, str]
 ) -> None:
@@ -131,7 +131,7 @@ GOOD_ROWS = st.fixed_dictionaries({"query": st.text(min_size=1, max_size=12), "r
 
 @pytest.mark.both_databases
 @given(data=st.data())
-@tries(60)
+@tries(30)
 async def test_any_judged_queries_are_imported_or_refused_as_a_whole(
     client: httpx2.AsyncClient, data: st.DataObject
 ) -> None:
@@ -198,7 +198,7 @@ def changed(cursor: str) -> st.SearchStrategy[str]:
 
 
 @given(data=st.data())
-@tries(150)
+@tries(60)
 async def test_a_cursor_serves_its_own_list_and_query_unchanged_and_no_other(
     client: httpx2.AsyncClient, cursors: dict[str, str], data: st.DataObject
 ) -> None:

@@ -77,7 +77,7 @@ async def known(client: httpx2.AsyncClient) -> tuple[str, ...]:
 
 @pytest.mark.both_databases
 @given(data=st.data())
-@tries(250)
+@tries(120)
 async def test_any_message_over_http_is_answered_in_the_protocols_words(
     client: httpx2.AsyncClient, known: tuple[str, ...], data: st.DataObject
 ) -> None:
@@ -158,7 +158,7 @@ def pipe(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 @given(line=texts(UNKNOWN))
-@tries(150)
+@tries(80)
 def test_any_line_over_stdio_is_answered_in_the_protocols_words(pipe: Pipe, line: bytes) -> None:
     pipe.check(line)
 

@@ -10,8 +10,8 @@ from rest_fuzz import Budget, fuzz
 from mcp_knowledge.settings import Settings
 
 # Few, so that they take seconds: schemathesis derives some 40 requests an operation from its schema beside them.
-EVERYTHING = Budget(examples=4)
-GENERATED = Budget(examples=3, phases=("fuzzing",))
+EVERYTHING = Budget(examples=2)
+GENERATED = Budget(examples=2, phases=("fuzzing",))
 ROUND = Budget(examples=100, seconds=ROUND_SECONDS, seed=SEED, phases=("coverage", "fuzzing", "stateful"))
 
 
@@ -21,4 +21,4 @@ def test_no_request_breaks_anything_and_every_answer_is_as_documented(settings: 
     budget = EVERYTHING if settings.database_driver == "sqlite" else GENERATED
     found = fuzz(settings, ROUND if ROUND_SECONDS else budget)
     assert not found.failures, found.report()
-    assert found.requests > 150 and found.statuses[200] > 50  # else it has tried nothing
+    assert found.requests > 100 and found.statuses[200] > 20  # else it has tried nothing
