@@ -132,7 +132,8 @@ def test_what_is_no_mcp_message_is_refused_with_a_json_body(web: httpx2.Client) 
     error(send(web, ""), 400, -32700)
     for body in ([], [message("ping")], "text", 5, None, {}, {"jsonrpc": "1.0", "id": 1, "method": "ping"}):
         assert "pydantic" not in error(send(web, json.dumps(body)), 400, -32600)
-    for number in (None, 1.5, [], {}):
+    no_ids: tuple[Any, ...] = (None, 1.5, [], {})
+    for number in no_ids:
         error(send(web, {**message("ping"), "id": number}), 400, -32600)
     error(send(web, message("ping"), **{"Content-Type": "text/plain"}), 415, -32600)
     error(send(web, message("ping"), Accept="text/html"), 406, -32600)

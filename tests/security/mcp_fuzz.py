@@ -125,7 +125,7 @@ def _with_ids(arguments: st.SearchStrategy[Any], known: st.SearchStrategy[str]) 
 
     def filled(pair: tuple[dict[str, Any], str, bool]) -> dict[str, Any]:
         given, found, good = pair
-        better = {name: found for name in ("document_id", "chunk_id") if good and name in given}
+        better: dict[str, Any] = {name: found for name in ("document_id", "chunk_id") if good and name in given}
         return {**given, **better, **({"query": "harbour"} if good and "query" in given else {})}
 
     return st.tuples(arguments, known, st.booleans()).map(filled)
