@@ -10,7 +10,7 @@ from rest_kit import API, file_part, import_archive, multipart
 from zip_files import zip_of
 
 from mcp_knowledge.errors import ERROR_CODES
-from mcp_knowledge.interfaces.rest.openapi import error_codes
+from mcp_knowledge.interfaces.rest.openapi import error_codes, openapi_document
 from mcp_knowledge.interfaces.rest.reference import rest_reference
 from mcp_knowledge.interfaces.rest.table import OPERATIONS
 
@@ -57,6 +57,26 @@ async def test_the_document_is_whole(client: httpx2.AsyncClient) -> None:
 def test_every_code_of_the_documentation_exists() -> None:
     for item in OPERATIONS:
         assert set(error_codes(item)) <= set(ERROR_CODES)
+
+
+def test_credentials_are_asked_for_where_a_passphrase_is_set_and_only_there() -> None:
+    for is_open in (True, False):
+        paths = openapi_document(OPERATIONS, is_open=is_open)["paths"]
+        needs = {
+            (method, path): item["security"] for path, methods in paths.items() for method, item in methods.items()
+        }
+        assert needs[("get", "/health")] == []
+        guarded = [{"apiKey": ["write"]}, {"session": []}]
+        assert needs[("post", "/api/v1/documents")] == [*guarded, *([{}] if is_open else [])]
+
+
+def test_every_answer_is_documented_with_its_request_id() -> None:
+    document = openapi_document(OPERATIONS, is_open=True)
+    for methods in document["paths"].values():
+        for operation in methods.values():
+            for status, answer in operation["responses"].items():
+                assert "X-Request-Id" in answer["headers"]
+                assert ("WWW-Authenticate" in answer["headers"]) == (status == "401")
 
 
 def test_the_written_reference_has_every_route() -> None:
