@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from mcp_knowledge.adapters.backup.workspace import Purpose, leftovers, workspace
+from mcp_knowledge.adapters.backup.workspace import Purpose, leftovers, sync_folder, workspace
 from mcp_knowledge.errors import StartupError
 from mcp_knowledge.settings import Settings
 
@@ -103,19 +103,19 @@ class Target:
         except OSError:
             self.refuse_content()
             raise
-        _sync(self.folder.parent)
+        sync_folder(self.folder.parent)
 
     def _fill_inside(self, folder: Path) -> None:
         assert self._database is not None
         last = self._database.parts[0]
         names = sorted((entry.name for entry in folder.iterdir()), key=lambda name: name == last)
         (folder / _PLACING).write_text(json.dumps(names))
-        _sync(folder)
+        sync_folder(folder)
         if set(self.folder.iterdir()) != {folder}:
             raise StartupError(f"The data directory {self.folder} is not empty any more. Nothing was changed.")
         for name in names:
             (folder / name).rename(self.folder / name)
-        _sync(self.folder)
+        sync_folder(self.folder)
 
     def _take_back(self, folder: Path) -> None:
         """Remove what a killed restore had begun to move: it is whole only when its database has arrived."""
@@ -131,11 +131,3 @@ def _below(path: Path, folder: Path) -> Path | None:
     """The way from a folder to a path below it."""
     path = path.resolve()
     return path.relative_to(folder) if path.is_relative_to(folder) and path != folder else None
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
