@@ -12,7 +12,7 @@ import apsw
 import psycopg
 import pytest
 from cli_kit import run
-from front_door import add, missing_tool, running_client
+from front_door import add, missing_tool, running_client, until
 from postgres_programs import Programs, available
 from rest_kit import API
 
@@ -241,6 +241,21 @@ def test_the_command_says_what_it_would_do_and_ends_with_1(settings: Settings) -
     mended = run(settings.data_dir, "verify", "--repair", "--json")
     assert mended.returncode == 0
     assert [fault["kind"] for fault in json.loads(mended.stdout)["repaired"]] == ["document-row"]
+
+
+def test_an_empty_corpus_agrees(tmp_path: Path) -> None:
+    settings = load_settings(data_dir=tmp_path / "data")
+
+    async def fill_and_empty(*, fill: bool) -> None:
+        async with running_client(settings) as client:
+            if fill:
+                added = await add(client, "tides.md", DOCUMENTS["tides.md"].encode())
+                await client.delete(f"{API}/documents/{added['id']}")
+                await until(lambda: not originals(settings))
+
+    for fill in (False, True):
+        asyncio.run(fill_and_empty(fill=fill))
+        assert verified(settings).ok
 
 
 def test_nothing_to_verify_is_said(tmp_path: Path) -> None:

@@ -62,7 +62,8 @@ class SqliteTextCheck:
             faults.unknown = next(connection.execute(f"SELECT count(*) {_UNKNOWN}"))[0]
             if documents is None or faults.counts or faults.documents or faults.unknown:
                 return faults
-            if stored_totals(connection) not in (self._totals, [0] * (self._totals[0] == 0)):
+            stored = stored_totals(connection)
+            if [*stored, *self._totals[len(stored) :]] != self._totals or (not stored and any(self._totals)):
                 faults.counts.append("the size of the full text is noted wrongly")
             with _vocabulary(connection):
                 wrong = set(self._wrong_terms(connection))
