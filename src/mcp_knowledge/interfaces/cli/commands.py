@@ -228,7 +228,7 @@ def mcp(context: typer.Context) -> None:
 @cli.command()
 def status(context: typer.Context, as_json: AsJson = False) -> None:
     """Show what the knowledge base holds and how it is doing."""
-    from mcp_knowledge.interfaces.serving import find_server
+    from mcp_knowledge.interfaces.running_servers import find_server
 
     settings = settings_of(context)
     report = wire.system_status(with_services(settings, lambda services: services.status.system()))

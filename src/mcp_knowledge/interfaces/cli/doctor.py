@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from mcp_knowledge.errors import KnowledgeError, StartupError
-from mcp_knowledge.interfaces.serving import bind, find_server
+from mcp_knowledge.interfaces.listener import bind
+from mcp_knowledge.interfaces.running_servers import find_server
 from mcp_knowledge.settings import MIB, Settings
 
 _FILE_STEP = "If the file is damaged, restore a backup into an empty folder; 'mcp-knowledge verify' says more."

@@ -21,7 +21,7 @@ from mcp_knowledge.adapters.transfer.sides import SqliteSide
 from mcp_knowledge.errors import StartupError
 from mcp_knowledge.interfaces.cli import output
 from mcp_knowledge.interfaces.cli.ingest import progress_bar
-from mcp_knowledge.interfaces.serving import server_lock
+from mcp_knowledge.interfaces.running_servers import server_lock
 from mcp_knowledge.services.cleanup import release_running
 from mcp_knowledge.services.moving import Moved, Original, OriginalsMove
 from mcp_knowledge.services.presence import Presence
