@@ -55,6 +55,21 @@ async def test_a_blob_is_read_whole_and_in_ranges(blobs: BlobStore) -> None:
         assert path.read_bytes() == content
 
 
+@pytest.mark.parametrize(("start", "length"), [(0, None), (5, 10), (0, 0), (99, 1)])
+async def test_a_blob_that_is_not_as_long_as_it_must_be_is_unavailable(
+    blobs: BlobStore, start: int, length: int | None
+) -> None:
+    content = os.urandom(100)
+    await put(blobs, "originals/ab/rev_1", content)
+
+    end = None if length is None else start + length
+    read = await content_of(blobs.read("originals/ab/rev_1", start, length, of_bytes=100))
+    assert read == content[start:end]
+    for size in (99, 101):
+        with pytest.raises(KnowledgeError, match="DOCUMENT_CONTENT_UNAVAILABLE"):
+            await content_of(blobs.read("originals/ab/rev_1", start, length, of_bytes=size))
+
+
 async def test_a_missing_blob_is_unavailable_and_can_be_deleted(blobs: BlobStore) -> None:
     with pytest.raises(KnowledgeError, match="DOCUMENT_CONTENT_UNAVAILABLE"):
         await content_of(blobs.read("originals/ab/rev_1"))

@@ -169,9 +169,11 @@ async def test_an_original_that_is_missing_is_told_and_the_others_are_there(
     answer = await client.get(f"{API}/documents/{lost['id']}/file")
     assert_error(answer, 404, "DOCUMENT_CONTENT_UNAVAILABLE", "original is missing")
     assert (await client.get(f"{API}/documents/{other['id']}/file")).status_code == 200
-    originals[TEXT].write_bytes(b"")
-    answer = await client.get(f"{API}/documents/{lost['id']}/file")
-    assert_error(answer, 404, "DOCUMENT_CONTENT_UNAVAILABLE", "or damaged")
+    for left in (b"", TEXT[:-1], TEXT + b"."):
+        originals[TEXT].write_bytes(left)
+        for headers in ({}, {"Range": "bytes=0-3"}):
+            answer = await client.get(f"{API}/documents/{lost['id']}/file", headers=headers)
+            assert_error(answer, 404, "DOCUMENT_CONTENT_UNAVAILABLE", "or damaged")
     assert len((await search(client)).json()["hits"]) == 2
     assert all((await checks(client)).values())
 

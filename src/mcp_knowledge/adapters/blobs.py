@@ -67,10 +67,14 @@ class LocalBlobStore:
         (await asyncio.to_thread(self._open, path)).close()
         yield path
 
-    async def read(self, key: str, start: int = 0, length: int | None = None) -> AsyncIterator[bytes]:
+    async def read(
+        self, key: str, start: int = 0, length: int | None = None, *, of_bytes: int | None = None
+    ) -> AsyncIterator[bytes]:
         """The bytes from `start`, in pieces, up to `length` of them. Raises DOCUMENT_CONTENT_UNAVAILABLE."""
         file = await asyncio.to_thread(self._open, self._path(key))
         with file:
+            if of_bytes not in (None, os.fstat(file.fileno()).st_size):
+                raise KnowledgeError("DOCUMENT_CONTENT_UNAVAILABLE")
             file.seek(start)
             left = length
             while left is None or left > 0:

@@ -119,7 +119,9 @@ class S3BlobStore:
         finally:
             path.unlink(missing_ok=True)
 
-    async def read(self, key: str, start: int = 0, length: int | None = None) -> AsyncIterator[bytes]:
+    async def read(
+        self, key: str, start: int = 0, length: int | None = None, *, of_bytes: int | None = None
+    ) -> AsyncIterator[bytes]:
         """The bytes from `start`, in pieces, up to `length` of them. What breaks off goes on where it broke.
 
         Raises:
@@ -128,14 +130,14 @@ class S3BlobStore:
         checked_key(key)
         if length == 0:
             with self._answering():
-                await obstore.head_async(self._store, key)
+                _check_size((await obstore.head_async(self._store, key))["size"], of_bytes)
             return
         at, end = start, None if length is None else start + length
         while True:
             begun_at = at
             try:
                 with self._answering():
-                    async for piece in _pieces(self._store, key, at, end):
+                    async for piece in _pieces(self._store, key, at, end, of_bytes):
                         yield piece
                         at += len(piece)
                 return
@@ -223,7 +225,7 @@ class S3BlobStore:
         )
 
 
-async def _pieces(store: S3Store, key: str, at: int, end: int | None) -> AsyncIterator[bytes]:
+async def _pieces(store: S3Store, key: str, at: int, end: int | None, of_bytes: int | None) -> AsyncIterator[bytes]:
     """One request for the bytes from `at`; none when that is their end."""
     try:
         found = await obstore.get_async(
@@ -233,8 +235,14 @@ async def _pieces(store: S3Store, key: str, at: int, end: int | None) -> AsyncIt
         if code_of(error) == "InvalidRange":
             return
         raise
+    _check_size(found.meta["size"], of_bytes)
     async for piece in found.stream(min_chunk_size=_PIECE_BYTES):
         yield piece
+
+
+def _check_size(size_bytes: int, of_bytes: int | None) -> None:
+    if of_bytes not in (None, size_bytes):
+        raise KnowledgeError("DOCUMENT_CONTENT_UNAVAILABLE")
 
 
 async def _look(store: S3Store) -> None:

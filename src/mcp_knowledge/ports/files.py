@@ -77,8 +77,18 @@ class BlobStore(Protocol):
         """A readable file with the blob's bytes. Raises DOCUMENT_CONTENT_UNAVAILABLE when the blob is missing."""
         ...
 
-    def read(self, key: str, start: int = 0, length: int | None = None) -> AsyncIterator[bytes]:
-        """The bytes from `start`, in pieces. Raises DOCUMENT_CONTENT_UNAVAILABLE when the blob is missing."""
+    def read(
+        self, key: str, start: int = 0, length: int | None = None, *, of_bytes: int | None = None
+    ) -> AsyncIterator[bytes]:
+        """The bytes from `start`, in pieces, up to `length` of them.
+
+        Args:
+            of_bytes: the size that the whole blob must have; None: any.
+
+        Raises:
+            KnowledgeError: DOCUMENT_CONTENT_UNAVAILABLE, before the first piece, when the blob is missing or has
+                another size.
+        """
         ...
 
     async def delete(self, key: str) -> None:

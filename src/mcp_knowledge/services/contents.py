@@ -49,8 +49,11 @@ class Contents:
         return Original(document, shown[0])
 
     def read_original(self, original: Original, start: int = 0, length: int | None = None) -> AsyncIterator[bytes]:
-        """The original's bytes from `start`, in pieces. Raises DOCUMENT_CONTENT_UNAVAILABLE before the first."""
-        return self._blobs.read(original.revision.blob_key, start, length)
+        """The original's bytes from `start`, in pieces. Raises DOCUMENT_CONTENT_UNAVAILABLE before the first, also
+        when the original is shorter or longer than what was taken in.
+        """
+        revision = original.revision
+        return self._blobs.read(revision.blob_key, start, length, of_bytes=revision.size_bytes)
 
     async def normalized(self, document_id: str) -> AsyncIterator[BlockPage]:
         """The current revision's normalized document, page by page, at least one.

@@ -124,6 +124,8 @@ class Pages:
     async def _drawn(self, view: PageView) -> PageImage:
         try:
             async with self._blobs.local_copy(view.revision.blob_key) as path:
+                if path.stat().st_size != view.revision.size_bytes:
+                    raise KnowledgeError("DOCUMENT_CONTENT_UNAVAILABLE")
                 image = await self._renderer.render(path, view.number, view.width, view.passage)
         except KnowledgeError as error:
             if error.code == "PAGE_UNREADABLE":

@@ -35,8 +35,6 @@ _PAGE_BYTES = 8192
 _WAL_CHECKPOINT_PAGES = 512  # 4 MiB
 _READER_CACHE_KIB = 4096
 _WRITER_CACHE_KIB = 8192
-# Long full-text queries over 100,000 chunks took a third less time; the system takes the memory back when it is short.
-_READER_MMAP_BYTES = 256 * 1024 * 1024
 # What reading rows that were written whole can fail with, where bytes of the file have changed since.
 _GARBLED = (UnicodeDecodeError, json.JSONDecodeError, zlib.error)
 _DAMAGED = "The database file is damaged. Stop the service and restore a backup; 'mcp-knowledge verify' says more."
@@ -227,6 +225,7 @@ class Database:
 
 
 def _prepare_writer(connection: Connection) -> None:
+    connection.execute("PRAGMA trusted_schema = OFF")  # a file from elsewhere may hold more than tables
     connection.execute(f"PRAGMA page_size = {_PAGE_BYTES}")  # counts only while the file is new
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")
@@ -237,9 +236,11 @@ def _prepare_writer(connection: Connection) -> None:
 
 
 def _prepare_reader(connection: Connection) -> None:
+    connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA query_only = ON")
     connection.execute(f"PRAGMA cache_size = -{_READER_CACHE_KIB}")
-    connection.execute(f"PRAGMA mmap_size = {_READER_MMAP_BYTES}")
+    # Through a mapped file, a fault of the disk or a shortened file would end the process (SIGBUS), not the request.
+    connection.execute("PRAGMA mmap_size = 0")
     connection.execute("PRAGMA temp_store = MEMORY")
 
 

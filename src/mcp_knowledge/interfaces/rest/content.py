@@ -68,7 +68,7 @@ async def download_original(request: Request) -> Response:
         headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
     pieces = contents.read_original(original, start, end - start)
     first = await anext(pieces, b"")  # a missing blob must become an answer with a code, so ask before the headers go
-    if not first and start < end:
+    if not first and start < end:  # nothing lies there
         raise KnowledgeError("DOCUMENT_CONTENT_UNAVAILABLE")
     if request.method == "HEAD":
         return Response(status_code=status, headers=headers)
