@@ -237,6 +237,8 @@ async def test_the_worker_can_open_no_connection_and_touch_no_other_process_but_
     for name in ("a.socket", "a.fork", "a.exec", "a.signal", "a.memory"):
         assert await text_of(parser, write(name)) == "refused", name
     assert await text_of(parser, write("a.thread")) == "some text"
+    (pid,) = parser.worker_pids
+    assert Path(f"/proc/{pid}/oom_score_adj").read_text() == "1000\n"  # where memory runs out, it goes before the server
 
 
 @pytest.mark.skipif(

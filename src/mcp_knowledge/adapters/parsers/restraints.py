@@ -2,6 +2,7 @@
 
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -12,6 +13,7 @@ if sys.platform != "win32":
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _MAX_OPEN_FILES = 64
+_FIRST_TO_GO = "1000"  # proc_pid_oom_score_adj(5)
 
 
 def take_streams() -> tuple[BinaryIO, BinaryIO]:
@@ -28,9 +30,10 @@ def take_streams() -> tuple[BinaryIO, BinaryIO]:
 
 def restrain(memory_bytes: int) -> bool:
     """Bound memory and open files, forbid core dumps, writing to files, network and other processes; end with the
-    parent. False when this system cannot keep it from the network.
+    parent, and before it where memory runs out. False when this system cannot keep it from the network.
     """
     _die_with_parent()
+    _die_for_parent()
     _restrict(memory_bytes)
     return confine()
 
@@ -51,6 +54,13 @@ def _die_with_parent() -> None:
         import signal
 
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _die_for_parent() -> None:
+    """Where the machine's or the container's memory runs out, have Linux end this process, not the larger server."""
+    if sys.platform == "linux":
+        with suppress(OSError):  # no /proc
+            Path("/proc/self/oom_score_adj").write_text(_FIRST_TO_GO)
 
 
 def _restrict(memory_bytes: int) -> None:
