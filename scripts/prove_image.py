@@ -66,7 +66,7 @@ def prove(work: Path, mirror: str | None, extra: str) -> list[tuple[str, str]]:
     no_network()
     add_devices(image.root)
     with tempfile.TemporaryDirectory(dir=work, prefix="use-") as folder:
-        os.chmod(folder, 0o755)  # noqa: PTH101
+        Path(folder).chmod(0o755)
         said += prove_local(PROJECT, image, Path(folder))
         said += prove_team(PROJECT, image, Path(folder))
     return said

@@ -7,7 +7,6 @@ wait in a bounded queue for a thread of their own; a collector that is away cost
 import logging
 import os
 import threading
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from urllib.parse import urlsplit
@@ -22,6 +21,7 @@ from opentelemetry.trace import SpanKind as OtelKind
 from opentelemetry.trace import Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
+from mcp_knowledge.domain.seldom import Seldom
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.ports.tracing import Attributes, Period, Span, SpanKind
 
@@ -34,7 +34,6 @@ _KINDS = {
     "client": OtelKind.CLIENT,
     "consumer": OtelKind.CONSUMER,
 }
-_TOLD_EVERY_S = 60.0
 _CLOSE_S = 1.5  # of the 10 seconds that a shutdown may take
 
 
@@ -129,7 +128,7 @@ class _QuietExporter(SpanExporter):
 
     def __init__(self, inner: OTLPSpanExporter) -> None:
         self._inner = inner
-        self._told = -_TOLD_EVERY_S
+        self._told = Seldom()
         self._lost = 0
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
@@ -152,10 +151,8 @@ class _QuietExporter(SpanExporter):
 
     def _tell(self, lost: int) -> None:
         self._lost += lost
-        now = time.monotonic()
-        if now - self._told >= _TOLD_EVERY_S:
+        if self._told.passes("lost"):
             log.warning("Traces cannot be sent to %s: %d spans are lost so far", _collector(), self._lost)
-            self._told = now
 
 
 def _collector() -> str:

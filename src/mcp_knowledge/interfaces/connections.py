@@ -10,6 +10,8 @@ from typing import Protocol
 
 from uvicorn.server import ServerState
 
+from mcp_knowledge.domain.seldom import Seldom
+
 log = logging.getLogger(__name__)
 
 MAX_CONNECTIONS = 2048  # far beyond an office; an idle one costs some 20 KB, one that follows events some 50
@@ -20,7 +22,6 @@ _DESCRIPTORS_EACH = 3  # a connection, the file that it sends or receives, and s
 _FEWEST_CONNECTIONS = 8
 _STOPPING_STALLED_S = 1.5  # once the server ends
 _STOPPING_S = 5.0  # before uvicorn cancels what is left, loudly
-_NOTED_EVERY_S = 60.0
 _MOMENT_S = 0.05  # in which whoever has sent something is read from
 _ENOUGH_DESCRIPTORS = 65_536  # some systems allow a billion, and programs that close "all" of them take minutes then
 _REFUSED_SHARE = 4  # this part of so many may be told at the same time that they are refused; any more are cut off
@@ -92,7 +93,7 @@ class Connections(ServerState):
         self._stalled: deque[Connection] = deque()
         self._making_room: asyncio.TimerHandle | None = None
         self._stopping_since_s: float | None = None
-        self._noted_s: dict[str, float] = {}
+        self._noted = Seldom()
 
     def has_room(self) -> bool:
         """Whether a connection that has just been made may stay, if only at the cost of another one."""
@@ -106,9 +107,7 @@ class Connections(ServerState):
 
     def _note(self, message: str, *arguments: object) -> None:
         """Log it, unless the same was logged a moment ago."""
-        now_s = asyncio.get_running_loop().time()
-        if now_s >= self._noted_s.get(message, float("-inf")) + _NOTED_EVERY_S:
-            self._noted_s[message] = now_s
+        if self._noted.passes(message):
             log.warning(message, *arguments)
 
     def _make_room(self) -> None:

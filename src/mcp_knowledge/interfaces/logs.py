@@ -2,13 +2,12 @@
 
 import asyncio
 import logging
-import math
 import sys
 import threading
-import time
 from types import TracebackType
 from typing import Any
 
+from mcp_knowledge.domain.seldom import Seldom
 from mcp_knowledge.interfaces.log_format import JsonFormatter, TextFormatter, request_id
 from mcp_knowledge.settings import Settings
 
@@ -18,8 +17,6 @@ __all__ = ["JsonFormatter", "TextFormatter", "configure_logging", "log_uncaught"
 # addresses, headers and statements.
 _TALKATIVE = ("mcp_knowledge", "uvicorn")
 _QUIET = ("uvicorn.access", "uvicorn.asgi")
-_REPEATED_EVERY_S = 60.0
-_REMEMBERED = 256  # warnings
 _MUTE = ("mcp", "python_multipart")  # quote requests in their warnings
 
 log = logging.getLogger("mcp_knowledge.process")
@@ -30,19 +27,13 @@ class _NoFlood(logging.Filter):
 
     def __init__(self) -> None:
         super().__init__()
-        self._passed_s: dict[tuple[str, str], float] = {}
+        self._warned = Seldom()
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether a record passes."""
         if record.levelno > logging.WARNING or record.name.partition(".")[0] in _TALKATIVE:
             return True
-        key, now = (record.name, str(record.msg)), time.monotonic()
-        if now - self._passed_s.get(key, -math.inf) < _REPEATED_EVERY_S:
-            return False
-        if len(self._passed_s) >= _REMEMBERED:
-            self._passed_s.clear()
-        self._passed_s[key] = now
-        return True
+        return self._warned.passes((record.name, str(record.msg)))
 
 
 def is_json(settings: Settings) -> bool:

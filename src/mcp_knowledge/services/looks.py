@@ -22,7 +22,7 @@ class Look(Generic[T]):
         """What the part says. Raises TimeoutError when it says nothing in time, and what the question raises."""
         if self._asking is None or self._asking.done():
             self._asking = asyncio.create_task(self._asked())
-            self._asking.add_done_callback(_forget_failure)
+            self._asking.add_done_callback(forget_failure)
         async with asyncio.timeout(patience_s):
             return await asyncio.shield(self._asking)
 
@@ -30,7 +30,7 @@ class Look(Generic[T]):
         return await self._ask()
 
 
-def _forget_failure(task: "asyncio.Task[T]") -> None:
-    """Nobody may be left to hear of it."""
+def forget_failure(task: "asyncio.Task[T]") -> None:
+    """Callback of a task that nobody may be waiting for any more: then its failure is none of ours."""
     if not task.cancelled():
         task.exception()

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from itertools import count
 
+from mcp_knowledge.domain.seldom import Seldom
 from mcp_knowledge.ports import BlobStore, Embedder, Store, StoreHealth
 from mcp_knowledge.services.looks import Look
 
@@ -15,7 +16,6 @@ log = logging.getLogger(__name__)
 PATIENCE_S = 2.5
 _MODEL_HOLDS_S = 10.0  # for so long an answer of the model's counts
 _MODEL_BUSY_S = 30.0  # and for so long where it only takes its time: many searches wait for it
-_TOLD_EVERY_S = 60.0  # of one part that stays away
 
 
 class Readiness:
@@ -33,7 +33,7 @@ class Readiness:
         self._model = Look(self._ask_model)
         self._asked = count()
         self._answered_s = -math.inf  # when the model last answered, on the monotonic clock
-        self._told_s: dict[str, float] = {}
+        self._told = Seldom()
         self._stopping = False
 
     def stop(self) -> None:
@@ -89,10 +89,9 @@ class Readiness:
 
     def _tell(self, part: str, error: Exception) -> None:
         """A line in the log, once in a while: probes come every few seconds."""
-        now = time.monotonic()
-        if now - self._told_s.get(part, -math.inf) >= _TOLD_EVERY_S:
-            self._told_s[part] = now
-            if isinstance(error, TimeoutError):
-                log.warning("The %s does not answer in time", part)
-            else:
-                log.warning("The check of the %s failed", part, exc_info=error)
+        if not self._told.passes(part):
+            return
+        if isinstance(error, TimeoutError):
+            log.warning("The %s does not answer in time", part)
+        else:
+            log.warning("The check of the %s failed", part, exc_info=error)

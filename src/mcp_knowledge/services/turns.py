@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
+from mcp_knowledge.services.looks import forget_failure
+
 T = TypeVar("T")
 
 
@@ -33,7 +35,7 @@ class Turns(Generic[T]):
         task = self._waiting.get(key)
         if task is None:
             task = self._waiting[key] = asyncio.create_task(self._in_turn(key, work))
-            task.add_done_callback(_note_failure)
+            task.add_done_callback(forget_failure)
         return await asyncio.shield(task)  # whoever gives up does not take it from the others
 
     async def _in_turn(self, key: Hashable, work: Callable[[], Awaitable[T]]) -> T:
@@ -45,9 +47,3 @@ class Turns(Generic[T]):
             return await work()
         finally:
             self._free.release()
-
-
-def _note_failure(task: "asyncio.Task[T]") -> None:
-    """Nobody may be left to hear of it: then it is no failure of ours that was never looked at."""
-    if not task.cancelled():
-        task.exception()
