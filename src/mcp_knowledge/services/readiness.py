@@ -65,12 +65,9 @@ class Readiness:
             return True
         try:
             await self._model.answer(PATIENCE_S)
-        except TimeoutError as error:
-            if time.monotonic() - self._answered_s < _MODEL_BUSY_S:
-                return True
-            self._tell("embedding model", error)
-            return False
         except Exception as error:
+            if isinstance(error, TimeoutError) and time.monotonic() - self._answered_s < _MODEL_BUSY_S:
+                return True
             self._tell("embedding model", error)
             return False
         return True
