@@ -6,7 +6,7 @@ import hashlib
 import json
 import tarfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -175,6 +175,23 @@ def test_a_database_that_is_damaged_or_no_database_is_refused(backup: Path, tmp_
         refused(folder / "hostile.tar", folder, "database in it is damaged")
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TRIGGER t AFTER INSERT ON jobs BEGIN DELETE FROM api_keys; END",
+        "DROP TABLE login_attempts; CREATE VIEW login_attempts AS SELECT 1",
+        "CREATE VIRTUAL TABLE v USING fts5 (a)",
+    ],
+)
+def test_a_database_that_does_something_by_itself_is_refused(backup: Path, tmp_path: Path, statement: str) -> None:
+    parts = members(backup)
+    (tmp_path / "app.db").write_bytes(parts[1][1])
+    with closing(apsw.Connection(str(tmp_path / "app.db"))) as connection:
+        connection.execute(statement)
+    write(tmp_path / "hostile.tar", consistent(parts, (tmp_path / "app.db").read_bytes()))
+    refused(tmp_path / "hostile.tar", tmp_path, "not of this program")
+
+
 def other_database(folder: Path) -> bytes:
     connection = apsw.Connection(str(folder / "other.db"))
     connection.execute("CREATE TABLE other (x)")
@@ -204,6 +221,13 @@ def test_a_target_with_something_in_it_stays_as_it_is(backup: Path, tmp_path: Pa
     settings = load_settings(data_dir=tmp_path / "data")
     settings.data_dir.mkdir()
     assert restore_from(settings, backup, quiet=True).ok  # empty
+    volume = load_settings(data_dir=tmp_path / "volume")
+    (volume.data_dir / "lost+found").mkdir(parents=True)
+    assert restore_from(volume, backup, quiet=True).ok  # as a new file system is
+    assert {path.name for path in volume.data_dir.iterdir()} == {
+        "lost+found",
+        *(path.name for path in settings.data_dir.iterdir()),
+    }
     before = sorted(settings.data_dir.rglob("*"))
     for folder in (settings.data_dir, tmp_path):
         with pytest.raises(StartupError, match="is not empty"):

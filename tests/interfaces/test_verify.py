@@ -74,6 +74,11 @@ PLANTED: dict[str, tuple[str, set[FaultKind]]] = {
         f"WHERE document_no = ({TIDES})",
         {"document-stuck", "lost-rows"},
     ),
+    "a baseline that is gone": (
+        """INSERT INTO evaluation_sets (id, name, name_key, baseline_run_no, created_at_ms, updated_at_ms)
+           VALUES ('evs_1', 'a', 'a', 4711, 1, 1)""",
+        {"lost-reference"},
+    ),
     "another model's name": ("UPDATE meta SET value = 'another' WHERE key = 'fingerprint'", {"model"}),
 }
 # What only SQLite can be told.
@@ -100,6 +105,15 @@ PLANTED_IN_A_FILE: dict[str, tuple[str, set[FaultKind]]] = {
         {"full-text-counts"},
     ),
     "a size of the full text": ("UPDATE chunk_fts_data SET block = x'01020304' WHERE id = 1", {"full-text-counts"}),
+}
+# What agrees with everything else, and is found when passages are made anew. The statements are of both databases.
+PLANTED_SUBTLY: dict[str, tuple[str, set[FaultKind]]] = {
+    "a vector of another passage": (
+        f"UPDATE chunk_vectors SET vector = (SELECT vector FROM chunk_vectors WHERE chunk_no <> ({CHUNK}) LIMIT 1) "
+        f"WHERE chunk_no = ({CHUNK})",
+        {"vectors"},
+    ),
+    "another place": (f"UPDATE chunks SET location = '{{}}' WHERE chunk_no = ({CHUNK})", {"passages"}),
 }
 DOCUMENTS = {
     "tides.md": "# Tides\n\nThe tide rises twice a day.\n\n## Moon\n\nThe moon pulls the water, the sun too.\n",
@@ -139,10 +153,14 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return data_dir
 
 
+SAMPLED = "mcp_knowledge.interfaces.cli.verifying.SAMPLED_PASSAGES"
+
+
 @pytest.fixture(autouse=True)
-def no_long_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody else is at work here."""
+def in_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody else is at work here, and few tests need the model."""
     monkeypatch.setattr("mcp_knowledge.services.verifying.SECOND_LOOK_S", 0.01)
+    monkeypatch.setattr(SAMPLED, 0)
 
 
 @pytest.fixture
@@ -174,7 +192,40 @@ def test_what_follows_from_other_data_is_found_and_mended(settings: Settings, na
     assert all(fault.repair and not fault.next_step for fault in report.repaired)
 
 
-def test_the_same_is_found_and_mended_on_postgresql(postgres_dsn: str, tmp_path: Path) -> None:
+def test_what_agrees_with_all_the_rest_is_found_in_a_sample(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SAMPLED, 2)
+    assert verified(settings).remade == 2
+    for name, (statement, expected) in PLANTED_SUBTLY.items():
+        damage(settings, statement)
+        assert kinds(verify_corpus(settings, repair=False, deep=True, quiet=True)) == expected, name
+        monkeypatch.setattr(SAMPLED, 20)
+        assert verified(settings, repair=True).ok, name
+
+
+UNMENDABLE = {
+    "CREATE TRIGGER t AFTER UPDATE ON jobs BEGIN DELETE FROM documents; END": "trigger",
+    "CREATE VIEW v AS SELECT 1": "view",
+    "CREATE VIRTUAL TABLE v USING fts5 (a)": "virtual table",
+    "DROP INDEX jobs_active": "index 'jobs_active' is gone",
+    "DROP TABLE login_attempts": "table 'login_attempts' is gone",
+    f"UPDATE documents SET metadata = '{{' WHERE document_no = ({TIDES})": "its row cannot be read",
+    f"UPDATE revisions SET blob_key = '../secret' WHERE revision_no = ({REVISION})": "where none is kept",
+}
+
+
+@pytest.mark.parametrize("statement", UNMENDABLE)
+def test_what_follows_from_nothing_is_told(settings: Settings, statement: str) -> None:
+    damage(settings, statement)
+    report = verified(settings, repair=True)
+    assert kinds(report) - {"original-unnamed"} == {"database-damaged"}
+    assert any(UNMENDABLE[statement] in fault.detail for fault in report.faults)
+
+
+def test_the_same_is_found_and_mended_on_postgresql(
+    postgres_dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     settings = load_settings(data_dir=tmp_path / "data", database_driver="postgres", database_url=postgres_dsn)
     asyncio.run(fill(settings))
     before = asyncio.run(answers(settings))
@@ -189,6 +240,14 @@ def test_the_same_is_found_and_mended_on_postgresql(postgres_dsn: str, tmp_path:
         assert "vectors" in kinds(verified(settings))
         connection.execute("INSERT INTO chunk_terms VALUES (4711, 1, 1, '{1:1}/1000000000', '''lost'':1')")
         assert verified(settings, repair=True).ok
+        connection.execute("SELECT setval('chunk_numbers', 1)")
+        assert kinds(verified(settings)) == {"counter"}
+        monkeypatch.setattr(SAMPLED, 20)
+        for name, (statement, expected) in PLANTED_SUBTLY.items():
+            connection.execute(statement)
+            report = verified(settings, repair=True)
+            assert report.ok and {fault.kind for fault in report.repaired} >= expected, name
+        monkeypatch.setattr(SAMPLED, 0)
         # What hides other faults comes last; what concerns the document as a whole is mended at once.
         for name in sorted(PLANTED, key=lambda name: "passages" in PLANTED[name][1]):
             statement, expected = PLANTED[name]

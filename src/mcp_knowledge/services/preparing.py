@@ -8,6 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
+from mcp_knowledge.domain.blocks import NormalizedDocument
 from mcp_knowledge.domain.chunking import CHUNKER_NAME, chunk_document, chunker_version
 from mcp_knowledge.domain.cutting import ChunkSizes
 from mcp_knowledge.domain.documents import Chunk, IndexVersions, Revision
@@ -36,6 +37,12 @@ def chunk_sizes(settings: Settings) -> ChunkSizes:
         overlap=settings.chunk_overlap_tokens,
         window=settings.embedding_max_tokens,
     )
+
+
+def title_in(document: NormalizedDocument, filename: str) -> str:
+    """The title that a file gives itself, or else its name's."""
+    title = " ".join((document.title or "").split())[:MAX_TITLE_CHARACTERS].rstrip()
+    return title or title_of(filename)
 
 
 class _NotWantedError(Exception):
@@ -105,8 +112,7 @@ class Preparation:
 
     async def _chunked(self, work: Work, revision: Revision, parsed: ParsedFile) -> Prepared:
         work.enter("chunking")
-        title = " ".join((parsed.document.title or "").split())[:MAX_TITLE_CHARACTERS].rstrip()
-        title = title or title_of(revision.original_filename)
+        title = title_in(parsed.document, revision.original_filename)
         chunks = await self._chunks(parsed, title, revision.sha256, revision.size_bytes)
         known = {}
         if revision.number > 1 or revision.indexed_at_ms is not None or revision.replaces or work.job.attempt > 1:

@@ -43,13 +43,11 @@ class OriginalsCheck:
         suspects = await self._compare([original for original in originals if not original.is_going])
         if suspects or strangers:
             await asyncio.sleep(SECOND_LOOK_S)
-        now = {original.key: original for original in await self._named()}
-        again = [now[fault.subject] for fault in suspects if fault.subject in now]
-        faults = await self._compare([original for original in again if not original.is_going])
-        left = await self._strangers(set(now)) & strangers if strangers else set[str]()
-        return faults + [
-            Fault("original-unnamed", "no document names it", subject=key) for key in sorted(left - now.keys())
-        ]
+        now, doubtful = await self._named(), {fault.subject for fault in suspects}
+        faults = await self._compare([item for item in now if item.key in doubtful and not item.is_going])
+        keys = {original.key for original in now}
+        left = await self._strangers(keys) & strangers if strangers else set[str]()
+        return faults + [Fault("original-unnamed", "no document names it", subject=key) for key in sorted(left - keys)]
 
     async def _strangers(self, known: set[str]) -> set[str]:
         """Keys of ours in the storage that are not among the known ones; where none are known, those no row names."""
@@ -72,6 +70,9 @@ class OriginalsCheck:
 
     async def _look_at(self, original: NamedOriginal) -> Fault | None:
         digest, size_bytes = hashlib.sha256(), 0
+        if not is_own_key(original.key):
+            detail = f"its original is said to be where none is kept ({original.key!a:.80})"
+            return Fault("database-damaged", detail, original.holder_id, subject=original.key)
         try:
             async for piece in self._blobs.read(original.key):
                 digest.update(piece)

@@ -21,6 +21,7 @@ from mcp_knowledge.adapters.rows.originals import named_originals
 from mcp_knowledge.adapters.rows.revisions import blob_keys
 from mcp_knowledge.adapters.sqlite.connection import Database as FileDatabase
 from mcp_knowledge.adapters.sqlite.snapshot import examine_copy, take_snapshot
+from mcp_knowledge.domain.blob_keys import is_own_key
 from mcp_knowledge.domain.documents import NamedOriginal
 from mcp_knowledge.errors import KnowledgeError, StartupError
 from mcp_knowledge.ports import BlobStore
@@ -58,9 +59,12 @@ async def snapshot(source: Path, copy: Path, advance: Advance) -> list[NamedOrig
     database = FileDatabase(copy)
     await database.open()
     try:
-        return await database.read(named_originals)
+        named = await database.read(named_originals)
     finally:
         await database.close()
+    if not all(is_own_key(original.key) for original in named):
+        raise StartupError(f"The database is damaged: it names an original that cannot be one of its own. {_NEXT_STEP}")
+    return named
 
 
 async def pack(

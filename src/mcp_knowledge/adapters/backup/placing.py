@@ -12,6 +12,7 @@ from mcp_knowledge.errors import StartupError
 from mcp_knowledge.settings import Settings
 
 _PURPOSE: Purpose = "restore"
+_OF_FILE_SYSTEM = "lost+found"  # in the root of a new volume
 _PLACING = ".placing"  # in the working folder: names what is being moved out of it
 
 
@@ -41,7 +42,8 @@ class Target:
         exists = self.folder.exists()
         if exists and not self.folder.is_dir():
             raise StartupError(f"{self.folder} is no folder.")
-        self._inside = exists and (os.path.ismount(self.folder) or not os.access(self.folder.parent, os.W_OK))
+        stays = os.path.ismount(self.folder) or (self.folder / _OF_FILE_SYSTEM).exists()
+        self._inside = exists and (stays or not os.access(self.folder.parent, os.W_OK))
         self.refuse_content()
 
     @property
@@ -79,11 +81,14 @@ class Target:
         left = leftovers(self.folder, self.folder.name, _PURPOSE)
         for folder in left:
             self._take_back(folder)
-        if set(self.folder.iterdir()) - {*left}:
+        if self._content() - {*left}:
             raise StartupError(
                 f"The data directory {self.folder} is not empty. Nothing was changed. "
                 "Set DATA_DIR (or --data-dir) to a new folder."
             )
+
+    def _content(self) -> set[Path]:
+        return {entry for entry in self.folder.iterdir() if entry.name != _OF_FILE_SYSTEM}
 
     def fill(self, folder: Path) -> None:
         """Put a working folder's content in place.
@@ -93,6 +98,8 @@ class Target:
             OSError: it cannot be moved.
         """
         os.sync()  # of thousands of files at once it is much faster than of each
+        if self.folder.exists():
+            _hand_over(folder, self.folder.stat())
         if self._inside:
             self._fill_inside(folder)
             return
@@ -111,7 +118,7 @@ class Target:
         names = sorted((entry.name for entry in folder.iterdir()), key=lambda name: name == last)
         (folder / _PLACING).write_text(json.dumps(names))
         sync_folder(folder)
-        if set(self.folder.iterdir()) != {folder}:
+        if self._content() != {folder}:
             raise StartupError(f"The data directory {self.folder} is not empty any more. Nothing was changed.")
         for name in names:
             (folder / name).rename(self.folder / name)
@@ -125,6 +132,13 @@ class Target:
             if not (self.folder / self._database).exists():
                 for name in names:
                     shutil.rmtree(self.folder / name, ignore_errors=True)
+
+
+def _hand_over(folder: Path, owner: os.stat_result) -> None:
+    """What root puts into another user's folder is to be that user's."""
+    if os.geteuid() == 0:
+        for path in (folder, *folder.rglob("*")):
+            os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
 
 
 def _below(path: Path, folder: Path) -> Path | None:

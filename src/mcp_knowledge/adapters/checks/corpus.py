@@ -47,7 +47,12 @@ def check_rows(connection: Connection, make_texts: Callable[[], TextCheck], adva
         advance(len(page))
     faults += reference_faults(connection)
     faults += _model_faults(connection)
-    unreadable = any(fault.kind in ("passages", "lost-rows") for fault in faults)
+    late = "the next number of a row of '{}' is one that was given already"
+    faults += [Fault("counter", late.format(table), subject=table) for table in texts.late_counters(connection)]
+    unreadable = any(
+        fault.kind in ("passages", "lost-rows") or (fault.kind == "database-damaged" and fault.document_no)
+        for fault in faults
+    )
     again = (document for page in _pages(connection) for document in page)
     found = texts.finish(connection, None if unreadable else again)
     detail = "its full text is not that of its passages"

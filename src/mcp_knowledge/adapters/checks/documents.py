@@ -86,7 +86,17 @@ def checked_documents(connection: Connection, after_no: int) -> list[CheckedDocu
     values: dict[int, Counter[Row]] = {}
     for document_no, *value in connection.execute(_METADATA, bounds):
         values.setdefault(document_no, Counter())[tuple(value)] += 1
-    return [_check(connection, row, chunks.get(row[0], []), values.get(row[0], Counter())) for row in rows]
+    return [_look_at(connection, row, chunks.get(row[0], []), values.get(row[0], Counter())) for row in rows]
+
+
+def _look_at(connection: Connection, row: Row, chunks: Sequence[Row], values: "Counter[Row]") -> CheckedDocument:
+    """Check a document; a row that nobody can make sense of is a fault of its own."""
+    try:
+        return _check(connection, row, chunks, values)
+    except (ValueError, TypeError, AttributeError) as error:
+        document = CheckedDocument(row[0], row[1], "")
+        document.note("database-damaged", f"what stands in its row cannot be read ({type(error).__name__})")
+        return document
 
 
 def _check(connection: Connection, row: Row, chunks: Sequence[Row], values: "Counter[Row]") -> CheckedDocument:
@@ -170,11 +180,11 @@ def _id_faults(document: CheckedDocument, chunks: Sequence[Row], sha256: str) ->
 
 def _vector_faults(connection: Connection, chunks: Sequence[Row], dimensions: int) -> Iterator[str]:
     for row in chunks:
-        if fault := vector_fault(connection, row[9], dimensions):
+        if fault := _vector_fault(connection, row[9], dimensions):
             yield fault
 
 
-def vector_fault(connection: Connection, stored: object, dimensions: int) -> str | None:
+def _vector_fault(connection: Connection, stored: object, dimensions: int) -> str | None:
     """What is wrong with a stored vector; None: nothing."""
     if stored is None:
         return "missing"

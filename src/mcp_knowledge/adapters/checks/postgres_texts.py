@@ -10,6 +10,8 @@ from mcp_knowledge.adapters.postgres.connection import PostgresConnection
 from mcp_knowledge.adapters.postgres.terms import chunk_terms
 from mcp_knowledge.adapters.rows.dialect import Connection
 from mcp_knowledge.adapters.rows.fulltext import indexed_text
+from mcp_knowledge.adapters.transfer.postgres_side import PostgresSide
+from mcp_knowledge.adapters.transfer.tables import TABLES
 from mcp_knowledge.domain.tokens import index_text
 
 _DIFFERENT = """
@@ -30,6 +32,10 @@ _TOTALS = """
 _STRAYS = """
     SELECT c.document_no, c.chunk_no FROM chunks c JOIN chunk_vectors v ON v.chunk_no = c.chunk_no
     WHERE c.document_no BETWEEN ? AND ? AND v.document_no <> c.document_no"""
+_HIGHEST = """
+    SELECT coalesce((SELECT max({key}) FROM {table}), 0),
+           coalesce(pg_sequence_last_value(pg_get_serial_sequence(?, ?)), 0)"""
+_NUMBERED = {table.name: table for table in TABLES if table.numbered}
 _UNKNOWN = "FROM chunk_terms t WHERE NOT EXISTS (SELECT 1 FROM chunks c WHERE c.chunk_no = t.chunk_no)"
 
 
@@ -76,9 +82,17 @@ class PostgresTextCheck:
             faults.counts.append("the size of the full text is noted wrongly")
         return faults
 
-    def stray_vectors(self, connection: Connection, document_no: int) -> list[int]:
-        """A document's number stands with each vector too."""
-        return [row[1] for row in connection.execute(_STRAYS, (document_no, document_no))]
+    def late_counters(self, connection: Connection) -> Iterable[str]:
+        """Logical replication, for one, copies rows and leaves sequences where they are."""
+        for table in _NUMBERED.values():
+            row = next(connection.execute(_HIGHEST.format(table=table.name, key=table.key), (table.name, table.key)))
+            if row[0] > row[1]:
+                yield table.name
+
+    def count_on(self, connection: Connection, table: str) -> None:
+        """What was given since is in the rows by now, or above."""
+        side, numbered = PostgresSide(0), _NUMBERED[table]
+        side.go_on_after(connection, numbered, side.last_number(connection, numbered))
 
     def remove_unknown(self, connection: Connection) -> None:
         """Rows without a chunk."""

@@ -7,9 +7,10 @@ from mcp_knowledge.adapters.rows.dialect import Connection
 from mcp_knowledge.adapters.rows.sql import first_row
 from mcp_knowledge.domain.faults import Fault, FaultKind
 
-_INDEXED = "SELECT document_no FROM documents WHERE current_revision_no IS NOT NULL"
+_INDEXED = "SELECT document_no FROM documents WHERE current_revision_no IS NOT NULL AND status <> 'deleted'"
 _LIVE = "SELECT document_no FROM documents WHERE status <> 'deleted'"
-_CURRENT = "SELECT current_revision_no FROM documents WHERE current_revision_no IS NOT NULL"
+_CURRENT = """
+    SELECT current_revision_no FROM documents WHERE current_revision_no IS NOT NULL AND status <> 'deleted'"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ DERIVED = (
     Reference("documents", "collection_no", "SELECT collection_no FROM collections", clears=True),
     Reference("archives", "collection_no", "SELECT collection_no FROM collections", clears=True),
     Reference("revisions", "version_no", "SELECT version_no FROM index_versions", clears=True),
+    Reference("evaluation_sets", "baseline_run_no", "SELECT run_no FROM evaluation_runs", clears=True),
 )
 _REVISIONS = Reference("revisions", "document_no", "SELECT document_no FROM documents")
 

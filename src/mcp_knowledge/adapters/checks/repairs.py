@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from functools import partial
 
-from mcp_knowledge.adapters.checks.documents import vector_fault
 from mcp_knowledge.adapters.checks.references import mend_references
 from mcp_knowledge.adapters.checks.texts import TextCheck
 from mcp_knowledge.adapters.rows import documents, fulltext, indexing, job_rows
@@ -14,10 +13,6 @@ from mcp_knowledge.adapters.rows.sql import first_row, fold_key, raise_generatio
 from mcp_knowledge.domain.faults import REREAD, Fault
 
 _PAGE = 100
-_VECTORS = """
-    SELECT v.chunk_no, v.vector, i.embedding_dimensions FROM chunks c
-    JOIN chunk_vectors v ON v.chunk_no = c.chunk_no JOIN revisions r ON r.revision_no = c.revision_no
-    JOIN index_versions i ON i.version_no = r.version_no WHERE c.document_no = ?"""
 
 
 async def mend_rows(database: Database, texts: TextCheck, faults: Sequence[Fault]) -> list[str]:
@@ -27,7 +22,10 @@ async def mend_rows(database: Database, texts: TextCheck, faults: Sequence[Fault
             await database.write(partial(_mend_lost, texts=texts, fault=fault))
     for fault in faults:
         if fault.repair and fault.document_no is not None:
-            await database.write(partial(_mend_document, texts=texts, fault=fault, document_no=fault.document_no))
+            await database.write(partial(_mend_document, fault=fault, document_no=fault.document_no))
+    for fault in faults:
+        if fault.kind == "counter" and fault.subject:
+            await database.write(partial(texts.count_on, table=fault.subject))
     kinds = {fault.kind for fault in faults}
     if "full-text-counts" in kinds:
         await database.write(_rebuild_texts)
@@ -53,7 +51,7 @@ def _mend_lost(connection: Connection, texts: TextCheck, fault: Fault) -> None:
     raise_generation(connection)
 
 
-def _mend_document(connection: Connection, texts: TextCheck, fault: Fault, document_no: int) -> None:
+def _mend_document(connection: Connection, fault: Fault, document_no: int) -> None:
     lock = connection.dialect.for_update
     row = first_row(
         connection,
@@ -70,7 +68,7 @@ def _mend_document(connection: Connection, texts: TextCheck, fault: Fault, docum
     elif fault.kind == "document-row":
         _copy_values(connection, document_no, title)
     elif fault.kind == "vectors":
-        _drop_wrong_vectors(connection, texts, document_no)
+        _drop_vectors(connection, document_no)
     elif fault.kind == "document-state":
         _forget_lost_versions(connection, document_no)
     elif fault.kind == "document-stuck" and status == "deleting" and not job_rows.is_at_work(connection, document_no):
@@ -95,14 +93,13 @@ def _copy_values(connection: Connection, document_no: int, title: str) -> None:
         )
 
 
-def _drop_wrong_vectors(connection: Connection, texts: TextCheck, document_no: int) -> None:
-    """Whoever embeds the document again takes the others from here."""
-    rows = list(connection.execute(_VECTORS, (document_no,)))
-    wrong = [number for number, vector, dimensions in rows if vector_fault(connection, vector, dimensions)]
-    wrong += texts.stray_vectors(connection, document_no)
-    dialect = connection.dialect
-    connection.execute(f"DELETE FROM chunk_vectors WHERE {dialect.among('chunk_no')}", (dialect.listed(wrong),))
-    dialect.note_vector_change(connection, document_no)
+def _drop_vectors(connection: Connection, document_no: int) -> None:
+    """Whoever embeds the document again would take those that are there from here."""
+    connection.execute(
+        "DELETE FROM chunk_vectors WHERE chunk_no IN (SELECT chunk_no FROM chunks WHERE document_no = ?)",
+        (document_no,),
+    )
+    connection.dialect.note_vector_change(connection, document_no)
 
 
 def _forget_lost_versions(connection: Connection, document_no: int) -> None:

@@ -10,6 +10,7 @@ from mcp_knowledge.adapters.rows.dialect import Connection
 from mcp_knowledge.adapters.rows.fulltext import indexed_text
 from mcp_knowledge.adapters.sqlite.drivers import DatabaseFault
 from mcp_knowledge.adapters.sqlite.lexicon import stored_sizes, stored_totals
+from mcp_knowledge.adapters.sqlite.schema import OBJECTS, gone, strangers
 from mcp_knowledge.domain.tokens import index_text
 
 _COLUMNS = ("title", "headings", "content")
@@ -32,6 +33,9 @@ class SqliteTextCheck:
 
     def database_faults(self, connection: Connection) -> Iterable[str]:
         """What SQLite finds in its pages, indexes and rows. What it finds in the full text can be made anew."""
+        objects = list(connection.execute(OBJECTS))
+        yield from strangers(objects)
+        yield from gone(objects)
         for (line,) in connection.execute("PRAGMA integrity_check(20)"):
             if _FULL_TEXT in line:
                 self._faults.counts.append(line)
@@ -72,9 +76,12 @@ class SqliteTextCheck:
             faults.counts.append(f"the full text cannot be read ({error})")
         return faults
 
-    def stray_vectors(self, connection: Connection, document_no: int) -> list[int]:
-        """A vector stands with its chunk alone."""
-        return []
+    def late_counters(self, connection: Connection) -> Iterable[str]:
+        """AUTOINCREMENT looks at the rows too."""
+        return ()
+
+    def count_on(self, connection: Connection, table: str) -> None:
+        """Nothing to do."""
 
     def remove_unknown(self, connection: Connection) -> None:
         """Rows without a chunk."""

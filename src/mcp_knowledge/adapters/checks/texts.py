@@ -45,8 +45,12 @@ class TextCheck(Protocol):
         """
         ...
 
-    def stray_vectors(self, connection: Connection, document_no: int) -> list[int]:
-        """Numbers of a document's chunks whose vectors are filed under another document."""
+    def late_counters(self, connection: Connection) -> Iterable[str]:
+        """Tables whose next row would get a number that another one has."""
+        ...
+
+    def count_on(self, connection: Connection, table: str) -> None:
+        """Let a table's counter go on after its highest number."""
         ...
 
     def remove_unknown(self, connection: Connection) -> None:

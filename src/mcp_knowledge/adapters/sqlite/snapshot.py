@@ -8,6 +8,7 @@ from pathlib import Path
 import apsw
 
 from mcp_knowledge.adapters.sqlite.migrate import APPLICATION_ID
+from mcp_knowledge.adapters.sqlite.schema import OBJECTS, strangers
 from mcp_knowledge.errors import KnowledgeError, StartupError
 
 _STEP_PAGES = 512  # 4 MiB
@@ -15,6 +16,7 @@ _PAUSE_S = 0.002  # after each step: whoever searches goes first
 _MAX_FAULTS = 5
 _FULL_TEXT = "chunk_fts"  # it can be made anew: no reason to have no backup
 _WRONG = "The database {what} is damaged: {fault}. {step}"
+_STRANGE = "The database is not as this program makes it: {fault}. {step}"
 
 
 def take_snapshot(source: Path, target: Path, advance: Callable[[int], None]) -> None:
@@ -86,6 +88,9 @@ def examine_copy(path: Path, schema: int | None, next_step: str) -> int:
             owner = _number(connection, "PRAGMA application_id")
             if owner != APPLICATION_ID or (schema is not None and number != schema):
                 raise StartupError(_WRONG.format(what="in it", fault="it is another one", step=next_step))
+            strange = list(strangers(connection.execute(OBJECTS).fetchall()))
+            if strange:
+                raise StartupError(_STRANGE.format(fault="; ".join(strange[:_MAX_FAULTS]), step=next_step))
             rows = connection.execute(f"PRAGMA integrity_check({_MAX_FAULTS})").fetchall()
             faults = [str(row[0]) for row in rows if row[0] != "ok" and _FULL_TEXT not in str(row[0])]
     except apsw.Error as error:
