@@ -10,7 +10,7 @@ setting or code that any page names exists.
 
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from inspect import cleandoc
 from pathlib import Path
@@ -91,17 +91,10 @@ def errors_reference() -> str:
 
 def cli_reference() -> str:
     """Every command with its help text."""
-    return "\n\n".join(_commands(["mcp-knowledge"], typer.main.get_group(cli)))
-
-
-def _commands(names: list[str], group: Any) -> list[str]:
     parts = []
-    for name, command in group.commands.items():
-        if hasattr(command, "commands"):  # a group of commands
-            parts += _commands([*names, name], command)
-            continue
+    for names, command in commands_of(["mcp-knowledge"], typer.main.get_group(cli)):
         required = [(item.name or "").upper() for item in command.params if item.param_type_name == "argument"]
-        parts.append(f"### `{' '.join([*names, name, *required])}`\n\n{cleandoc(command.help or '')}")
+        parts.append(f"### `{' '.join([*names, *required])}`\n\n{cleandoc(command.help or '')}")
         rows = [
             [
                 ", ".join(f"`{text}`" for text in (*item.opts, *item.secondary_opts)),
@@ -110,7 +103,16 @@ def _commands(names: list[str], group: Any) -> list[str]:
             for item in command.params
         ]
         parts.append(table(["argument or option", "meaning"], rows))
-    return parts
+    return "\n\n".join(parts)
+
+
+def commands_of(names: list[str], group: Any) -> Iterator[tuple[list[str], Any]]:
+    """Every command with the words that call it, those of groups too."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands_of([*names, name], command)
+        else:
+            yield [*names, name], command
 
 
 def metrics_reference() -> str:

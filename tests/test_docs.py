@@ -6,6 +6,10 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import typer
+from typer.testing import CliRunner
+
+from mcp_knowledge.interfaces.cli.commands import cli
 
 PROJECT = Path(__file__).parent.parent
 PAGES = [PROJECT / "README.md", PROJECT / "SECURITY.md", *(PROJECT / "docs").glob("*.md")]
@@ -62,6 +66,14 @@ def test_codes_formats_and_names_that_the_docs_forget_or_invent_are_found(docs: 
     ]
     assert docs.name_faults("x.md", "`MAX_UPLOAD_BYTES`, `INGEST_DATA_WATCH=true`, `SSRF_BLOCKED`, `SCHED_IDLE`") == []
     assert docs.name_faults("x.md", "set `MAX_NOTHING_BYTES=1`") == ["x.md: `MAX_NOTHING_BYTES` does not exist"]
+
+
+def test_help_shows_every_word_of_its_texts(docs: ModuleType) -> None:
+    for names, command in docs.commands_of(["mcp-knowledge"], typer.main.get_group(cli)):
+        shown = CliRunner().invoke(cli, [*names[1:], "--help"], terminal_width=200, env={"COLUMNS": "200"}).output
+        for text in (command.help, *(getattr(item, "help", None) for item in command.params)):
+            missing = [word for word in (text or "").split() if word not in shown]
+            assert missing == [], " ".join(names)
 
 
 def test_commands_and_options_that_the_docs_invent_are_found(docs: ModuleType) -> None:

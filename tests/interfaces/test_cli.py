@@ -11,7 +11,7 @@ from typing import Any
 import apsw
 import pytest
 from cli_kit import run, run_json
-from front_door import Server, wait_until
+from front_door import FreshServer, Server, wait_until
 
 from mcp_knowledge.settings import MODEL_DIR
 
@@ -125,10 +125,10 @@ def test_a_failed_job_can_be_retried_once(ingested: tuple[Path, Any]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["search", " "], 1, "INVALID_QUERY"),
-        (["search", "x", "--mode", "magic"], 1, "SEARCH_MODE_UNSUPPORTED"),
-        (["search", "x", "--filter", "[1]"], 1, "must be a JSON object"),
-        (["search", "x", "--filter", '{"a b": 1}'], 1, "INVALID_FILTER"),
+        (["search", " "], 2, "INVALID_QUERY"),
+        (["search", "x", "--mode", "magic"], 2, "SEARCH_MODE_UNSUPPORTED"),
+        (["search", "x", "--filter", "[1]"], 2, "must be a JSON object"),
+        (["search", "x", "--filter", '{"a b": 1}'], 2, "INVALID_FILTER"),
         (["search"], 2, "Missing argument"),
         (["ingest", "no-such-folder"], 2, "does not exist"),
         (["jobs", "--status", "lost"], 2, "must be one of"),
@@ -316,7 +316,7 @@ def test_a_server_refuses_a_file_that_is_no_database_and_leaves_it_alone(tmp_pat
 
 @pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_a_server_cleanly(tmp_path: Path, kind: signal.Signals) -> None:
-    server = Server(tmp_path / "data").start()
+    server = FreshServer(tmp_path / "data").start()
     assert server.process is not None
     server.process.send_signal(kind)
     assert server.process.wait(timeout=20) == 0

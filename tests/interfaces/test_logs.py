@@ -256,6 +256,7 @@ async def test_a_finished_job_is_one_line_with_its_ids_and_the_time_of_each_stag
     assert list(done["stagesMs"]) == ["queued", "parsing", "chunking", "embedding", "indexing"]
     assert (done["chunks"], done["embedded"]) == (good["chunkCount"], good["chunkCount"])
     assert (failed["documentId"], failed["outcome"], failed["code"]) == (bad["id"], "failed", "DOCUMENT_MALFORMED")
+    assert str(failed["message"]).endswith(": DOCUMENT_MALFORMED"), "on a terminal there is nothing but the message"
     assert (deleted["kind"], deleted["outcome"], deleted["stagesMs"]) == ("delete", "completed", {})
     assert all(str(line["jobId"]).startswith("job_") and line["loop"] == "IngestWorker" for line in (done, failed))
 

@@ -35,6 +35,10 @@ def test_what_is_no_http_gets_the_one_error_shape(server: Server, request_bytes:
     error = json.loads(body)["error"]
     assert error["code"] == "INVALID_REQUEST"
     assert error["requestId"] == headers["x-request-id"]
+    assert error["requestId"] in server.log.read_text(), "whoever is told an id can ask what it was"
+    assert (
+        'http_requests_total{method="other",route="unmatched",status="400"}' in server.request("GET", "/metrics").text
+    )
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ slowly or without end nor one that reads nothing holds more than a little of us 
 """
 
 import asyncio
+import logging
 from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any, Literal, cast
@@ -17,6 +18,9 @@ from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.connections import Connections
 from mcp_knowledge.interfaces.rest.errors import error_body
 from mcp_knowledge.interfaces.rest.hosts import with_host_of_target
+from mcp_knowledge.services import metrics
+
+log = logging.getLogger("mcp_knowledge.access")
 
 MAX_HEAD_BYTES = 64 * 1024  # twice what common servers take; the parser itself would take without end
 MAX_HEADERS = 100  # as Apache and gunicorn; browsers and proxies together send some 30
@@ -242,6 +246,7 @@ class GuardedProtocol(HttpToolsProtocol):
             f"content-length: {len(body)}\r\nx-request-id: {request_id}\r\n{again}"
             "x-content-type-options: nosniff\r\nconnection: close\r\n\r\n"
         )
+        _note(error, request_id)
         self.transport.write(head.encode() + body)
         self.end()
 
@@ -352,3 +357,11 @@ def _without_upgrade(headers: Iterable[tuple[bytes, bytes]]) -> Iterable[tuple[b
             yield name, b", ".join(token for token in tokens if token.lower() != b"upgrade")
         elif name != b"upgrade":
             yield name, value
+
+
+def _note(error: KnowledgeError, request_id: str) -> None:
+    """Count and log an answer that no request of the application stands for."""
+    metrics.count_unread(error.status)
+    if error.status < 500:  # of too many connections there is a line for all of them
+        fields = {"requestId": request_id, "status": error.status, "code": error.code}
+        log.info("Refused before it was a request: %s", error.code, extra={"fields": fields})

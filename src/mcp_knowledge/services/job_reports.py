@@ -24,6 +24,8 @@ def report(work: Work, outcome: JobOutcome, code: str | None = None) -> None:
     Args:
         code: of the failure, if that is how it ended.
     """
+    if code is not None and work.job.kind == "ingest":
+        work.close_stage()
     now = time.monotonic()
     stages = work.stages_until(now)
     metrics.count_job(work.job.kind, outcome)
@@ -39,7 +41,8 @@ def report(work: Work, outcome: JobOutcome, code: str | None = None) -> None:
     if code is not None:
         fields["code"] = code
     with about(**work.log_fields()):
-        log.info("Job %s after %.0f ms", outcome, (now - work.started) * 1000, extra={"fields": fields})
+        reason = "" if code is None else f": {code}"
+        log.info("Job %s after %.0f ms%s", outcome, (now - work.started) * 1000, reason, extra={"fields": fields})
     if tracing.tracing():
         _trace(work, outcome, code, stages, now)
 

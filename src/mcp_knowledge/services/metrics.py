@@ -128,6 +128,11 @@ def observe_request(route: str, method: str, status: int, seconds: float) -> Non
         _HTTP_SECONDS.labels(route, method).observe(seconds)
 
 
+def count_unread(status: int) -> None:
+    """Record an answer to what was no request yet: no HTTP, too large a head, or one that never came to its end."""
+    _HTTP_REQUESTS.labels("unmatched", "other", str(status)).inc()
+
+
 def observe_tool_call(tool: str, outcome: str, seconds: float) -> None:
     """Record one call of a tool that there is."""
     _TOOL_CALLS.labels(tool, outcome).inc()

@@ -75,7 +75,9 @@ class Work:
         self.done = self.total = 0
 
     def close_stage(self) -> None:
-        """Record how long the present stage took."""
+        """Record how long the present stage took, also when the document fails in it."""
+        if self._stage_is_over:
+            return
         now = time.monotonic()
         self.stages.append((self.stage, self.stage_started, now))
         metrics.observe_ingestion(self.stage, now - self.stage_started)
@@ -84,8 +86,12 @@ class Work:
         """Every stage of an ingestion so far, the present one as far as it has come."""
         if self.job.kind == "delete":
             return []
-        ended = bool(self.stages) and self.stages[-1][0] == self.stage
-        return list(self.stages) if ended else [*self.stages, (self.stage, self.stage_started, now)]
+        present = [] if self._stage_is_over else [(self.stage, self.stage_started, now)]
+        return [*self.stages, *present]
+
+    @property
+    def _stage_is_over(self) -> bool:
+        return bool(self.stages) and self.stages[-1][0] == self.stage
 
     def prepare_vectors(self, prepared: Prepared, dimensions: int) -> None:
         """Fill in the vectors that are known; the other chunks wait for the model."""

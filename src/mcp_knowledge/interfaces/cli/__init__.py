@@ -2,6 +2,7 @@
 
 import os
 import sys
+from http import HTTPStatus
 
 from mcp_knowledge.errors import KnowledgeError, StartupError, disk_fault, is_disk_fault
 from mcp_knowledge.interfaces.cli.commands import cli
@@ -17,7 +18,9 @@ def main() -> None:
         cli()
     except SettingsError as error:
         _fail(str(error), EXIT_MISUSE)
-    except (KnowledgeError, StartupError) as error:
+    except KnowledgeError as error:
+        _fail(str(error), EXIT_MISUSE if error.status == HTTPStatus.BAD_REQUEST else EXIT_FAILED)
+    except StartupError as error:
         _fail(str(error), EXIT_FAILED)
     except KeyboardInterrupt:
         _fail("Stopped.", EXIT_FAILED)

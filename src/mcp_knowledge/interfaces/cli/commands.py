@@ -27,6 +27,7 @@ cli = typer.Typer(
     help="Private document retrieval: drop in files, search them with reasons, from a browser, REST, MCP or here.",
     epilog="Settings are environment variables or lines of a .env file; 'mcp-knowledge config' lists them all.",
     no_args_is_help=True,
+    rich_markup_mode="markdown",  # "rich" swallows what stands in square brackets
     pretty_exceptions_enable=False,
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -322,6 +323,10 @@ def config(context: typer.Context, as_json: AsJson = False) -> None:
     """Print every setting with its value in force. Secrets are masked."""
     settings = settings_of(context)
     values = json.loads(settings.model_dump_json())
+    if settings.database_driver != "postgres":
+        values["database_url"] = f"file:{settings.database_path}"
+    if settings.storage_driver == "local":
+        values["storage_path"] = str(settings.blobs_path)
     if as_json:
         output.print_json({name.upper(): value for name, value in values.items()})
         return

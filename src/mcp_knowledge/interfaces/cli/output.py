@@ -123,9 +123,10 @@ def print_failed(documents: list[Document]) -> None:
 
 def print_checks(checks: "list[Check]") -> None:
     """Verdicts, one a line, each fault with its next step."""
+    width = max(len(check.name) for check in checks)
     for check in checks:
         mark = "[green]ok[/green]    " if check.ok else "[red]failed[/red]"
-        out.print(f"{mark} [bold]{check.name}[/bold]  {escape(check.detail)}")
+        out.print(f"{mark} [bold]{check.name:<{width}}[/bold]  {escape(check.detail)}")
         if check.next_step:
             out.print(f"       {escape(check.next_step)}")
 
