@@ -28,7 +28,7 @@ from load import environment
 from mcp_knowledge.domain.metrics import percentile
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
-from front_door import Server, wait_until  # it lies with the tests
+from front_door import FreshServer, wait_until  # it lies with the tests
 
 _MIB = 1024 * 1024
 _LOOK_S, _LOOKS = 0.2, 150  # for descriptors to come back: half a minute
@@ -388,7 +388,7 @@ async def row(name: str, where: Field, gauge: Gauge) -> str:
     return f"| {name} | {told} | {figures} | {neighbour.row()} |"
 
 
-def prepare(server: Server) -> Field:
+def prepare(server: FreshServer) -> Field:
     """A file to download, a document with much text and a small one, beside some more."""
     words = "The quiet harbour keeps a ledger of every engine that was repaired. "
     for number in range(20):
@@ -402,7 +402,7 @@ def prepare(server: Server) -> Field:
     return Field("127.0.0.1", int(server.url.rpartition(":")[2]), 0.0, file, long_id, small)
 
 
-async def run(server: Server, names: list[str], seconds: float) -> None:
+async def run(server: FreshServer, names: list[str], seconds: float) -> None:
     """Print the table, then stop the server among its attackers."""
     assert server.process is not None
     where = prepare(server)
@@ -426,7 +426,7 @@ async def run(server: Server, names: list[str], seconds: float) -> None:
         await attacker.wait()
 
 
-class _Limited(Server):
+class _Limited(FreshServer):
     """A server that may open so many files."""
 
     descriptors: int | None = None

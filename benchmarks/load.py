@@ -32,7 +32,7 @@ from mcp_knowledge.domain.metrics import percentile
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
 import load_clients  # these lie with the tests
-from front_door import Server
+from front_door import FreshServer
 from load_clients import Findings
 from postgres_server import PostgresServer
 
@@ -129,7 +129,7 @@ def environment(postgres: bool) -> Iterator[dict[str, str]]:
         yield {"DATABASE_DRIVER": "postgres", "DATABASE_URL": database.create_database("load")}
 
 
-def measure(server: Server, arguments: argparse.Namespace) -> None:
+def measure(server: FreshServer, arguments: argparse.Namespace) -> None:
     """Print the table, and what is not a matter of milliseconds."""
     assert server.process is not None
     process = server.process
@@ -189,7 +189,7 @@ def main() -> None:
     arguments = parser.parse_args()
     print(f"{os.cpu_count()} processors, load average {os.getloadavg()[0]:.1f}")
     with tempfile.TemporaryDirectory() as temporary, environment(arguments.postgres) as settings:
-        server = Server(Path(temporary) / "data", settings).start()
+        server = FreshServer(Path(temporary) / "data", settings).start()
         try:
             measure(server, arguments)
         finally:

@@ -35,7 +35,7 @@ from mcp_knowledge.domain.documents import new_id
 from mcp_knowledge.ports import NewDocument
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
-from front_door import Server, wait_until  # these lie with the tests
+from front_door import FreshServer, wait_until  # these lie with the tests
 from postgres_server import Databases, PostgresServer
 
 CLAIMERS = 8
@@ -79,8 +79,8 @@ def by_workers(texts: list[str], dsn: str, folder: Path, workers: int) -> float:
     folder.mkdir()
     with ExitStack() as running:
 
-        def start(name: str, role: str) -> Server:
-            server = Server(folder / name, environment(dsn, folder / "originals", role)).start()
+        def start(name: str, role: str) -> FreshServer:
+            server = FreshServer(folder / name, environment(dsn, folder / "originals", role)).start()
             running.callback(server.stop)
             return server
 
@@ -103,7 +103,7 @@ def by_workers(texts: list[str], dsn: str, folder: Path, workers: int) -> float:
     return seconds
 
 
-def _is_ready(worker: Server) -> bool:
+def _is_ready(worker: FreshServer) -> bool:
     return worker.request("GET", "/ready").status_code == 200
 
 

@@ -15,6 +15,7 @@ from typing import Any, Self
 
 import httpx2
 import pytest
+from quick_start import QuickProcess
 
 from mcp_knowledge.app import create_app
 from mcp_knowledge.settings import Settings
@@ -58,33 +59,28 @@ async def until(condition: Callable[[], object], timeout_s: float = 20) -> None:
 
 
 class Server:
-    """A real server process on a data directory of its own, at a free port."""
+    """A real server process on a data directory of its own, at a free port; started as quick_start.py says."""
 
     def __init__(self, data_dir: Path, environment: dict[str, str] | None = None) -> None:
         self.data_dir = data_dir
         self.environment = environment or {}
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: QuickProcess | subprocess.Popen[bytes] | None = None
         self.url = ""
         self.log = data_dir.parent / f"{data_dir.name}.log"
 
     def start(self) -> Self:
         clean = {name: value for name, value in os.environ.items() if name not in SETTING_NAMES}
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                self.command(),
-                env={**clean, **self.environment},
-                cwd=self.data_dir.parent,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+        self.process = self.launch({**clean, **self.environment})
         self.url = wait_until(self._announced, START_S, f"the server to start, see {self.log}")
         return self
 
-    def command(self) -> list[str]:
-        """What starts the process."""
-        return [sys.executable, "-m", "mcp_knowledge", "--data-dir", str(self.data_dir), "serve", "--port", "0"]
+    def launch(self, environment: dict[str, str]) -> QuickProcess | subprocess.Popen[bytes]:
+        """Begin the process."""
+        return QuickProcess(self.arguments(), environment, self.data_dir.parent, self.log, self.log)
+
+    def arguments(self) -> list[str]:
+        """Those of the command line."""
+        return ["--data-dir", str(self.data_dir), "serve", "--port", "0"]
 
     def _announced(self) -> str | None:
         assert self.process is not None
@@ -140,6 +136,27 @@ class Server:
     def add(self, name: str, content: bytes, **fields: str) -> dict[str, Any]:
         """Upload a document and wait until it is ready or has failed."""
         return self.wait_finished(self.upload(name, content, **fields)["id"])
+
+
+class FreshServer(Server):
+    """A server whose interpreter starts as it does at a user's."""
+
+    def launch(self, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+        """Begin the process."""
+        with self.log.open("ab") as log:
+            return subprocess.Popen(
+                self.command(),
+                env=environment,
+                cwd=self.data_dir.parent,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def command(self) -> list[str]:
+        """What starts the process."""
+        return [sys.executable, "-m", "mcp_knowledge", *self.arguments()]
 
 
 SETTING_NAMES = {name.upper() for name in Settings.model_fields}

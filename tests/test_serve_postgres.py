@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from front_door import Server, missing_tool, wait_until
+from front_door import FreshServer, missing_tool, wait_until
 from postgres_programs import available
 
 TESTS = Path(__file__).parent
 SCRIPT = TESTS.parent / "scripts" / "serve_postgres.py"
 
 
-class ServerWithPostgres(Server):
+class ServerWithPostgres(FreshServer):
     """The server as the script starts it; one process, which is the server's."""
 
     def __init__(self, folder: Path) -> None:

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import psycopg
 import pytest
-from front_door import Server, wait_until
+from front_door import FreshServer, Server, wait_until
 from rest_kit import API
 
 from mcp_knowledge.adapters.postgres import migrate
@@ -41,7 +41,7 @@ def test_neither_a_client_that_never_finishes_nor_waiting_work_holds_up_the_end(
 def test_a_signal_ends_a_process_that_waits_at_its_start(
     tmp_path: Path, empty_postgres_dsn: str, kind: signal.Signals
 ) -> None:
-    starting = Server(tmp_path / "data")
+    starting = FreshServer(tmp_path / "data")
     variables = {"PATH": "", "DATABASE_DRIVER": "postgres", "DATABASE_URL": empty_postgres_dsn}
     with psycopg.connect(empty_postgres_dsn, autocommit=True) as other:
         other.execute("SELECT pg_advisory_lock(%s)", (migrate._LOCK,))

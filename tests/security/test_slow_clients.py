@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from front_door import Server, wait_until
+from front_door import FreshServer, wait_until
 from impatient_server import WINDOW_S
 
 from mcp_knowledge.interfaces.connections import most_connections
@@ -28,7 +28,7 @@ PART = b'--edge\r\nContent-Disposition: form-data; name="file"; filename="a.txt"
 LAST = b"\r\n--edge--\r\n"
 
 
-class ImpatientServer(Server):
+class ImpatientServer(FreshServer):
     def command(self) -> list[str]:
         program = Path(__file__).with_name("impatient_server.py")
         return [sys.executable, str(program), str(self.data_dir), str(DESCRIPTORS)]
