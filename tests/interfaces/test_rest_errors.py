@@ -155,16 +155,18 @@ async def test_a_surprise_is_told_without_detail_and_logged_with_its_cause(
 
 
 async def test_every_answer_carries_the_safe_headers(client: httpx2.AsyncClient) -> None:
-    for path in ("/health", "/nope", f"{API}/documents", "/docs", "/", "/static/app.css"):
+    own = ("/health", "/metrics", "/nope", f"{API}/documents", "/mcp")
+    for path in (*own, "/docs", "/", "/connect/test", "/static/app.css"):
         headers = (await client.get(path)).headers
         assert headers["x-content-type-options"] == "nosniff", path
         assert headers["referrer-policy"] == "no-referrer", path
         assert headers["x-request-id"], path
-        if headers["content-type"].startswith("text/html"):
+        assert headers["cache-control"] in ("no-store", "no-cache", "private, no-cache"), path
+        if headers.get("content-type", "").startswith("text/html"):
             assert headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'"), path
             assert "unsafe" not in headers["content-security-policy"], path
             assert "frame-ancestors 'none'" in headers["content-security-policy"], path
-    assert (await client.get(f"{API}/documents")).headers["cache-control"] == "no-store"
+        assert path not in own or headers["cache-control"] == "no-store", path
 
 
 def test_a_path_names_its_methods_in_order() -> None:

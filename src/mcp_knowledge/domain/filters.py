@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any, Literal, NamedTuple, cast, get_args
 
 from mcp_knowledge.errors import KnowledgeError
@@ -76,11 +77,12 @@ def parse_filters(data: Any) -> tuple[Filter, ...]:
         return ()
     if not isinstance(data, dict):
         raise KnowledgeError("INVALID_FILTER", "'filters' must be an object of metadata fields.")
-    filters = tuple(item for field, condition in data.items() for item in _conditions(field, condition))
+    conditions = (item for field, condition in data.items() for item in _conditions(field, condition))
+    filters = tuple(islice(conditions, MAX_CONDITIONS + 1))  # a body has room for a hundred thousand
     if len(filters) > MAX_CONDITIONS:
         raise KnowledgeError("INVALID_FILTER", f"'filters' must have at most {MAX_CONDITIONS} conditions.")
     if sum(len(item.value) for item in filters if isinstance(item.value, tuple)) > MAX_IN_VALUES:
-        raise KnowledgeError("INVALID_FILTER", f"'in' must have at most {MAX_IN_VALUES} values in all.")
+        raise _too_many_values()
     return filters
 
 
@@ -153,6 +155,8 @@ def _operand(field: str, operator: Operator, value: Any) -> Scalar | tuple[Scala
     if operator == "in":
         if not isinstance(value, list | tuple):
             raise _invalid(field, "'in' takes a list of values")
+        if len(value) > MAX_IN_VALUES:
+            raise _too_many_values()
         return tuple(_scalar(field, item) for item in value)
     if operator == "exists" and not isinstance(value, bool):
         raise _invalid(field, "'exists' takes true or false")
@@ -167,6 +171,10 @@ def _scalar(field: str, value: Any) -> Scalar:
     if value is None or isinstance(value, str | int | float):
         return value
     raise _invalid(field, "a value is a string, a number, true, false or null; use 'in' for several")
+
+
+def _too_many_values() -> KnowledgeError:
+    return KnowledgeError("INVALID_FILTER", f"'in' must have at most {MAX_IN_VALUES} values in all.")
 
 
 def _invalid(field: str, reason: str) -> KnowledgeError:

@@ -95,10 +95,10 @@ def _limit(value: Any) -> int:
 def _ids(value: Any, field: str) -> tuple[str, ...]:
     if value is None:
         return ()
+    if isinstance(value, list | tuple) and len(value) > MAX_IDS:
+        raise _invalid(field, f"must have at most {MAX_IDS} items")
     if not isinstance(value, list | tuple) or not all(isinstance(item, str) and _encodable(item) for item in value):
         raise _invalid(field, "must be a list of strings")
-    if len(value) > MAX_IDS:
-        raise _invalid(field, f"must have at most {MAX_IDS} items")
     return tuple(dict.fromkeys(value))
 
 

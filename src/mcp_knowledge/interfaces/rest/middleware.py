@@ -131,7 +131,7 @@ class _Exchange:
         given += [item for item in _HEADERS if item[0] not in names]
         if names.get(b"content-type", b"").startswith(b"text/html") and _POLICY_HEADER[0] not in names:
             given.append(_POLICY_HEADER)
-        if self._scope["path"].startswith("/api/") and _NO_STORE[0] not in names:
+        if _NO_STORE[0] not in names:  # nobody on the way keeps what was meant for one visitor
             given.append(_NO_STORE)
         return given
 
