@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
+from mcp_knowledge.adapters.durable import sync
 from mcp_knowledge.adapters.upload_folder import UploadFolder
 from mcp_knowledge.domain.blob_keys import checked_key, is_own_key
 from mcp_knowledge.errors import KnowledgeError, disk_fault, storing
@@ -144,20 +145,12 @@ class LocalBlobStore:
 
 def _move_durably(source: Path, target: Path) -> None:
     with storing():
-        _sync(source)
+        sync(source)
         new_folders = [folder for folder in target.parents if not folder.exists()]
         target.parent.mkdir(parents=True, exist_ok=True)
         source.replace(target)
         for folder in (target.parent, *(made.parent for made in new_folders)):
-            _sync(folder)
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+            sync(folder)
 
 
 def _make_old(path: Path) -> None:

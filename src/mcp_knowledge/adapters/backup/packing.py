@@ -15,7 +15,7 @@ from typing import BinaryIO
 from mcp_knowledge.adapters.backup import layout
 from mcp_knowledge.adapters.backup.layout import Item, Manifest
 from mcp_knowledge.adapters.backup.tar_files import Advance, TarWriter, new_file
-from mcp_knowledge.adapters.backup.workspace import sync_folder
+from mcp_knowledge.adapters.durable import sync
 from mcp_knowledge.adapters.rows.dialect import Database
 from mcp_knowledge.adapters.rows.originals import named_originals
 from mcp_knowledge.adapters.rows.revisions import blob_keys
@@ -214,7 +214,7 @@ def publish(made: Path, target: Path, *, replace: bool) -> None:
         made.replace(target)
     else:
         _link(made, target)
-    sync_folder(target.parent)
+    sync(target.parent)
 
 
 def _link(made: Path, target: Path) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from mcp_knowledge.adapters.backup.workspace import Purpose, leftovers, sync_folder, workspace
+from mcp_knowledge.adapters.backup.workspace import Purpose, leftovers, workspace
+from mcp_knowledge.adapters.durable import sync
 from mcp_knowledge.errors import StartupError
 from mcp_knowledge.settings import Settings
 
@@ -110,19 +111,19 @@ class Target:
         except OSError:
             self.refuse_content()
             raise
-        sync_folder(self.folder.parent)
+        sync(self.folder.parent)
 
     def _fill_inside(self, folder: Path) -> None:
         assert self._database is not None
         last = self._database.parts[0]
         names = sorted((entry.name for entry in folder.iterdir()), key=lambda name: name == last)
         (folder / _PLACING).write_text(json.dumps(names))
-        sync_folder(folder)
+        sync(folder)
         if self._content() != {folder}:
             raise StartupError(f"The data directory {self.folder} is not empty any more. Nothing was changed.")
         for name in names:
             (folder / name).rename(self.folder / name)
-        sync_folder(self.folder)
+        sync(self.folder)
 
     def _take_back(self, folder: Path) -> None:
         """Remove what a killed restore had begun to move: it is whole only when its database has arrived."""

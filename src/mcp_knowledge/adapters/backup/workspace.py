@@ -44,15 +44,6 @@ def leftovers(parent: Path, name: str, purpose: Purpose) -> list[Path]:
     return []
 
 
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 def _is_left(folder: Path) -> bool:
     try:
         handle = os.open(folder, os.O_RDONLY)
