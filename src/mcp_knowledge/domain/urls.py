@@ -137,7 +137,11 @@ def _host(raw: str, *, bracketed: bool) -> tuple[str, bool]:
 def _ip_host(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str:
     if not public(address):
         raise RefusedUrl("This address is not on the public internet and is not fetched.")
-    return str(address)
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    if mapped is None:
+        return str(address)
+    upper, lower = divmod(int(mapped), 1 << 16)  # Python 3.13 writes the mapped address with dots, 3.11 does not
+    return f"::ffff:{upper:x}:{lower:x}"
 
 
 def _ipv6(raw: str) -> ipaddress.IPv6Address:
