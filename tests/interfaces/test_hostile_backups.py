@@ -124,6 +124,7 @@ HOSTILE: dict[str, tuple[Callable[[Parts], Parts], str]] = {
     "a newer format": (with_manifest(formatVersion=2, productVersion="9.0"), r"newer version \(9.0\)"),
     "a newer schema": (with_manifest(schema=9999), "newer version"),
     "an older schema than the database": (with_manifest(schema=3), "SHA-256"),
+    "signs for a terminal": (with_manifest(productVersion="\x1b[31m9", schema=9999), "cannot be read"),
     "another program's": (with_manifest(format="other"), "another program"),
     "a negative size": (with_manifest(database={"name": "app.db", "sizeBytes": -1, "sha256": "0" * 64}), "damaged"),
     "a manifest of other originals": (with_manifest(originals=[]), "does not name"),

@@ -79,6 +79,9 @@ class OriginalsCheck:
                 size_bytes += len(piece)
                 self._advance(len(piece))
         except KnowledgeError as error:
+            if isinstance(error.__cause__, PermissionError):
+                detail = "this user may not read it: run this as the service's user"
+                return Fault("original-damaged", detail, original.holder_id, subject=original.key)
             if error.code == "DOCUMENT_CONTENT_UNAVAILABLE":
                 return Fault("original-missing", "it is not in the storage", original.holder_id, subject=original.key)
             if not await self._blobs.healthy():

@@ -1,6 +1,7 @@
 """What is in a backup: a tar of `manifest.json`, `app.db`, the originals under their keys, and `SHA256SUMS`."""
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ MANIFEST, DATABASE, SUMS = "manifest.json", "app.db", "SHA256SUMS"
 FORMAT, FORMAT_VERSION = "mcp-knowledge-backup", 1
 MAX_LIST_BYTES = 512 * 1024 * 1024  # of the manifest or the sums: they are held in memory; some 3 million originals
 _HEX = frozenset("0123456789abcdef")
+_WORD = re.compile(r"[A-Za-z0-9.:+-]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ def manifest_from(data: bytes, newest_schema: int) -> Manifest:
         values = json.loads(data)
         known = values["format"] == FORMAT
         version, schema = _count(values["formatVersion"]), _count(values["schema"])
-        product = str(values["productVersion"])
+        product, created_at = _word(values["productVersion"]), _word(values["createdAt"])
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise StartupError("This is not a backup of MCP Knowledge: its manifest cannot be read.") from error
     if not known:
@@ -80,7 +82,7 @@ def manifest_from(data: bytes, newest_schema: int) -> Manifest:
     try:
         manifest = Manifest(
             product,
-            str(values["createdAt"]),
+            created_at,
             schema,
             _item_from(values["database"]),
             tuple(_item_from(item) for item in values["originals"]),
@@ -102,6 +104,13 @@ def _item_from(values: Any) -> Item:
     if len(item.sha256) != 64 or not _HEX.issuperset(item.sha256):
         raise ValueError("hash")
     return item
+
+
+def _word(value: Any) -> str:
+    """What is shown to people as it is: no signs that a terminal obeys."""
+    if not _WORD.fullmatch(value):
+        raise ValueError("a word")
+    return str(value)
 
 
 def _count(value: Any) -> int:
