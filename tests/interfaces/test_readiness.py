@@ -50,7 +50,9 @@ async def test_every_role_is_ready_and_says_so_until_it_stops(settings: Settings
         assert await failing(client) == {"worker"}
 
 
-async def test_a_database_file_that_is_gone_or_an_older_one_shows(settings: Settings) -> None:
+async def test_a_database_file_that_is_gone_or_an_older_one_shows(
+    settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
     async with running_client(settings) as client:
         path, aside = settings.database_path, settings.database_path.with_name("aside")
         path.rename(aside)
@@ -61,6 +63,7 @@ async def test_a_database_file_that_is_gone_or_an_older_one_shows(settings: Sett
         now = database.migration
         await database.write(lambda connection: list(connection.execute(f"PRAGMA user_version = {now - 1}")))
         assert await failing(client) == {"migrations"}
+        assert {"The database cannot be used", "The schema of the database cannot be used"} <= set(caplog.messages)
         await database.write(lambda connection: list(connection.execute(f"PRAGMA user_version = {now}")))
         assert await failing(client) == set()
 
@@ -77,13 +80,16 @@ async def test_a_schema_that_was_taken_back_shows_on_postgres(settings: Settings
         assert await failing(client) == set()
 
 
-async def test_a_folder_of_originals_that_cannot_be_written_shows(settings: Settings) -> None:
+async def test_a_folder_of_originals_that_cannot_be_written_shows(
+    settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
     async with running_client(settings) as client:
         folder = settings.blobs_path
         aside = folder.with_name("aside")
         folder.rename(aside)
         folder.write_text("a file where the folder was")
         assert await failing(client) == {"storage"}
+        assert "The storage cannot be used" in caplog.messages
         folder.unlink()
         aside.rename(folder)
         assert await failing(client) == set()

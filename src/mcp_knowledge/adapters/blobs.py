@@ -105,7 +105,7 @@ class LocalBlobStore:
 
     def _check_there(self) -> None:
         if self._mark is not None and not self._mark.exists():
-            raise KnowledgeError("SERVICE_UNAVAILABLE", _GONE)
+            raise KnowledgeError("SERVICE_UNAVAILABLE", _GONE) from FileNotFoundError(self._mark)
 
     def _open(self, path: Path) -> BinaryIO:
         """Raises DOCUMENT_CONTENT_UNAVAILABLE, or SERVICE_UNAVAILABLE when no original is there at all."""

@@ -54,10 +54,13 @@ class Readiness:
     async def storage(self) -> bool:
         """Whether originals can be stored and read."""
         try:
-            return await self._storage.answer(PATIENCE_S)
+            works = await self._storage.answer(PATIENCE_S)
         except Exception as error:
             self._tell("storage", error)
             return False
+        if not works:
+            self._tell("storage")
+        return works
 
     async def model(self) -> bool:
         """Whether the model answers, or did a moment ago."""
@@ -74,21 +77,26 @@ class Readiness:
 
     async def _health(self) -> StoreHealth | None:
         try:
-            return await self._database.answer(PATIENCE_S)
+            health = await self._database.answer(PATIENCE_S)
         except Exception as error:
             self._tell("database", error)
             return None
+        if not (health.healthy and health.migrated):
+            self._tell("schema of the database" if health.healthy else "database")
+        return health
 
     async def _ask_model(self) -> None:
         # Another text each time: vectors of questions are remembered.
         await self._embedder.embed_query(f"ready {next(self._asked)}")
         self._answered_s = time.monotonic()
 
-    def _tell(self, part: str, error: Exception) -> None:
+    def _tell(self, part: str, error: Exception | None = None) -> None:
         """A line in the log, once in a while: probes come every few seconds."""
         if not self._told.passes(part):
             return
-        if isinstance(error, TimeoutError):
+        if error is None:
+            log.warning("The %s cannot be used", part)
+        elif isinstance(error, TimeoutError):
             log.warning("The %s does not answer in time", part)
         else:
             log.warning("The check of the %s failed", part, exc_info=error)
