@@ -64,6 +64,11 @@ def test_ingest_takes_a_folder_and_names_every_file_it_did_not_take(ingested: tu
     assert "empty" in skipped["empty.txt"]
 
 
+def test_nobody_else_may_read_what_is_stored(ingested: tuple[Path, Any]) -> None:
+    data_dir, _ = ingested
+    assert [path for path in (data_dir, *data_dir.rglob("*")) if path.stat().st_mode & 0o077] == []
+
+
 def test_documents_remember_their_path_their_collection_and_their_metadata(ingested: tuple[Path, Any]) -> None:
     data_dir, _ = ingested
     hit = run_json(data_dir, "search", "canteen")["hits"][0]

@@ -10,10 +10,12 @@ from mcp_knowledge.settings import SettingsError
 
 EXIT_FAILED = 1
 EXIT_MISUSE = 2  # a configuration that cannot work; wrong arguments end so too
+_FOR_THE_USER_ALONE = 0o077  # what the program stores are documents of this user, and secrets
 
 
 def main() -> None:
     """Run a command. Exit codes: 0 done, 1 failed, 2 wrong arguments or configuration."""
+    os.umask(_FOR_THE_USER_ALONE)
     try:
         cli()
     except SettingsError as error:

@@ -1,6 +1,5 @@
 """The command `restore`."""
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -28,7 +27,6 @@ def restore(
     """
     from mcp_knowledge.interfaces.cli.restoring import restore_from
 
-    os.umask(0o077)  # the data is this user's alone
     report = restore_from(settings_of(context), file, quiet=as_json)
     if as_json:
         output.print_json(report.to_json())
