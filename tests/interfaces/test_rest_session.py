@@ -8,7 +8,8 @@ from access_kit import FROM_ELSEWHERE, PASSPHRASE, House, house, with_passphrase
 from front_door import running_client
 from rest_kit import API, app_of, assert_error
 
-from mcp_knowledge.domain.access import SESSION_MS
+from mcp_knowledge.domain.access import MAX_PASSPHRASE_CHARS, SESSION_MS
+from mcp_knowledge.interfaces.rest.bodies import LARGE_BYTES
 from mcp_knowledge.services import access as access_service
 from mcp_knowledge.settings import Settings
 
@@ -92,6 +93,26 @@ async def test_a_body_that_is_no_try_is_not_counted_as_one(protected: House, bod
     for _ in range(12):
         assert_error(await protected.client.post(SESSION, json=body), 400, "INVALID_ARGUMENT")
     assert (await attempt(protected.client, PASSPHRASE)).status_code == 200
+
+
+@pytest.mark.parametrize("path", [SESSION, "/login", "/logout", "/theme"])
+async def test_strangers_send_no_bodies_so_large_that_they_take_turns(protected: House, path: str) -> None:
+    sent_bytes = 0
+
+    async def passphrase_without_end() -> AsyncIterator[bytes]:
+        nonlocal sent_bytes
+        while sent_bytes < 2 * LARGE_BYTES:
+            sent_bytes += 1024
+            yield b"a" * 1024
+
+    answer = await protected.client.post(path, content=passphrase_without_end())
+    assert answer.status_code == (303 if path == "/logout" else 413)
+    assert sent_bytes < LARGE_BYTES
+
+
+async def test_the_longest_passphrase_may_be_written_in_escapes(protected: House) -> None:
+    body = b'{"passphrase": "' + b"\\ud83d\\ude00" * MAX_PASSPHRASE_CHARS + b'"}'
+    assert_error(await protected.client.post(SESSION, content=body), 401, "UNAUTHORIZED")
 
 
 async def test_another_site_cannot_sign_a_browser_in_or_out(protected: House) -> None:

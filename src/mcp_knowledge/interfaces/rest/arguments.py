@@ -75,16 +75,16 @@ async def body_pieces(request: Request) -> AsyncIterator[bytes]:
             return
 
 
-async def read_json(request: Request) -> dict[str, Any]:
+async def read_json(request: Request, max_bytes: int = MAX_JSON_BYTES) -> dict[str, Any]:
     """The JSON object in the body. Raises PAYLOAD_TOO_LARGE, INVALID_JSON or INVALID_REQUEST."""
-    too_large = KnowledgeError("PAYLOAD_TOO_LARGE", f"A JSON body may have {MAX_JSON_BYTES:,} bytes.")
+    too_large = KnowledgeError("PAYLOAD_TOO_LARGE", f"This JSON body may have {max_bytes:,} bytes.")
     announced = request.headers.get("content-length", "")
-    if announced.isdecimal() and (len(announced) > _INTEGER_DIGITS or int(announced) > MAX_JSON_BYTES):
+    if announced.isdecimal() and (len(announced) > _INTEGER_DIGITS or int(announced) > max_bytes):
         raise too_large
     body = bytearray()
     async for piece in body_pieces(request):
         body += piece
-        if len(body) > MAX_JSON_BYTES:
+        if len(body) > max_bytes:
             raise too_large
     if len(body) <= _LARGE_JSON_BYTES:
         data = parse_json(bytes(body), "INVALID_JSON")
@@ -114,9 +114,9 @@ def _finite(value: Any) -> bool:
     return not isinstance(value, float) or math.isfinite(value)
 
 
-async def read_body(request: Request, model: type[Model]) -> Model:
+async def read_body(request: Request, model: type[Model], max_bytes: int = MAX_JSON_BYTES) -> Model:
     """The JSON body as a model. Raises INVALID_ARGUMENT, naming the field, beside what `read_json` raises."""
-    return checked(model, await read_json(request))
+    return checked(model, await read_json(request, max_bytes))
 
 
 def read_query(request: Request, model: type[Model]) -> Model:

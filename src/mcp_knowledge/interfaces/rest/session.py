@@ -18,6 +18,9 @@ from mcp_knowledge.interfaces.rest.context import services
 from mcp_knowledge.interfaces.rest.operations import Answer, Operations
 from mcp_knowledge.interfaces.rest.responses import json_response
 
+# The longest passphrase, every character of it escaped. Far below what bodies take turns for: strangers take none.
+MAX_SIGN_IN_BYTES = 16 * 1024
+
 operations = Operations("Session and API keys")
 
 
@@ -40,7 +43,7 @@ async def get_session(request: Request) -> Response:
 )
 async def sign_in(request: Request) -> Response:
     """A session for the passphrase."""
-    body = await read_body(request, schemas.SignIn)
+    body = await read_body(request, schemas.SignIn, MAX_SIGN_IN_BYTES)
     session = await services(request).access.sign_in(body.passphrase, peer_address(request.scope))
     response = json_response({"authenticated": True})
     if session is not None:
