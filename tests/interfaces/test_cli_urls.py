@@ -1,8 +1,7 @@
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from cli_kit import run
 from web_host import answer, reaching_loopback, web_host
 
 from mcp_knowledge.app import open_services
@@ -31,25 +30,15 @@ async def test_files_and_addresses_are_taken_in_together(settings: Settings, tmp
         assert report.has_failures
 
 
-def ingest(data_dir: Path, argument: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "mcp_knowledge", "--data-dir", str(data_dir), "ingest", argument],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        cwd=data_dir.parent,
-    )
-
-
 @pytest.mark.parametrize("address", ["HTTP://127.0.0.1/x", "ftp://host/file"])
 def test_an_address_that_is_not_fetched_is_named_with_the_reason(tmp_path: Path, address: str) -> None:
-    result = ingest(tmp_path / "data", address)
+    result = run(tmp_path / "data", "ingest", address)
     assert result.returncode == 1
     assert address in result.stdout
     assert "SSRF_BLOCKED" in result.stdout
 
 
 def test_a_path_that_does_not_exist_is_an_error_of_the_command(tmp_path: Path) -> None:
-    result = ingest(tmp_path / "data", "nowhere/file.txt")
+    result = run(tmp_path / "data", "ingest", "nowhere/file.txt")
     assert result.returncode == 2
     assert "does not exist" in result.stderr

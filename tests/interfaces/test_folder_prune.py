@@ -1,12 +1,11 @@
 """INGEST_DATA_PRUNE: documents go with their files, unless that looks like an accident."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cli_kit import run
 from folder_kit import Office, settled
 from front_door import Server, wait_until
 from rest_kit import API
@@ -23,13 +22,8 @@ def fill(office: Office, count: int) -> list[Path]:
 
 def command(office: Office, *arguments: str, **environment: str) -> tuple[int, Any]:
     """`mcp-knowledge … --json`: its exit code and answer."""
-    done = subprocess.run(
-        [sys.executable, "-m", "mcp_knowledge", "--data-dir", str(office.settings["data_dir"]), *arguments, "--json"],
-        env={"INGEST_DATA_DIR": str(office.root), "INGEST_DATA_PRUNE": "true", **environment},
-        capture_output=True,
-        timeout=120,
-        cwd=office.root.parent,
-    )
+    settings = {"INGEST_DATA_DIR": str(office.root), "INGEST_DATA_PRUNE": "true", **environment}
+    done = run(office.settings["data_dir"], *arguments, "--json", **settings)
     return done.returncode, json.loads(done.stdout)
 
 
@@ -181,13 +175,6 @@ def _ready(server: Server) -> set[str]:
 
 
 def test_the_command_needs_a_folder(office: Office) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "mcp_knowledge", "--data-dir", str(office.settings["data_dir"]), "scan"],
-        env={},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        cwd=office.root.parent,
-    )
+    done = run(office.settings["data_dir"], "scan")
     assert done.returncode == 2
     assert "INGEST_DATA_DIR" in done.stderr

@@ -2,10 +2,10 @@
 
 import json
 import subprocess
-import sys
 from typing import Any
 
 import pytest
+from cli_kit import run
 from mcp import Client
 from mcp_corpus import HANDBOOK, LONG, NOTES, RealServer
 
@@ -34,13 +34,7 @@ async def over_mcp(server: RealServer, arguments: dict[str, Any]) -> Any:
 
 
 def command_line(server: RealServer, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "mcp_knowledge", "--data-dir", str(server.data_dir), "search", *arguments, "--json"],
-        cwd=server.data_dir.parent,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    return run(server.data_dir, "search", *arguments, "--json")
 
 
 @pytest.mark.parametrize(

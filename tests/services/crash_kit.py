@@ -1,6 +1,7 @@
 """What the crash tests share: looking at a server and at the file that it leaves."""
 
 import os
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -8,6 +9,13 @@ from pathlib import Path
 
 import apsw
 from front_door import Server
+
+PACE_S = 0.03
+
+
+def rest() -> None:
+    """The pace of a person's program, which leaves the server some time of the processors."""
+    threading.Event().wait(PACE_S)
 
 
 def all_documents(server: Server) -> Iterator[dict[str, object]]:

@@ -16,6 +16,7 @@ from crash_kit import (
     keys_on_disk,
     make_old,
     no_active_jobs,
+    rest,
 )
 from front_door import Server, wait_until
 
@@ -49,6 +50,7 @@ class Uploads:
         try:
             while True:
                 self._send_one(server)
+                rest()
         except httpx2.TransportError:
             pass
 

@@ -3,18 +3,20 @@
 import random
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
-from crash_kit import assert_the_file_is_whole, finished, keys_in, keys_on_disk, make_old, no_active_jobs
+from crash_kit import assert_the_file_is_whole, finished, keys_in, keys_on_disk, make_old, no_active_jobs, rest
 from front_door import Server, wait_until
 
 pytestmark = pytest.mark.slow
 ROUNDS = 4
 MIN_ANSWERS = 4  # of the searcher, before a kill
+MAX_ANSWERS = 100  # before a kill that no change comes before
 MIN_CHANGES = 3  # of a document from one version to the next that it must have seen, else there are more rounds
 DOCUMENTS = 4
 PARAGRAPHS = 6
@@ -77,6 +79,7 @@ class Editor:
                     self.purge()
                 else:
                     self.draw.choice(actions)(self.draw.choice(living))
+                rest()
         except httpx2.TransportError:
             pass
 
@@ -128,7 +131,7 @@ class Searcher:
         self.server, self.editor = server, editor
         self.faults: list[str] = []
         self.answers = self.changes = 0
-        self._end, self._pause = threading.Event(), threading.Event()
+        self._end = threading.Event()
         self._thread = threading.Thread(target=self._run)
 
     def __enter__(self) -> "Searcher":
@@ -139,18 +142,22 @@ class Searcher:
         self._end.set()
         self._thread.join()
 
-    def wait_for(self, answers: int) -> None:
-        """Return when it has had so many answers."""
-        wait_until(lambda: self.answers >= answers, what="searches to be answered")
+    def wait_for_change(self) -> None:
+        """Return when it has met a version that is newer than those until now, or none in many answers."""
+        answers, changes = self.answers, self.changes
+
+        def enough() -> bool:
+            return self.answers >= answers + (MIN_ANSWERS if self.changes > changes else MAX_ANSWERS)
+
+        wait_until(enough, what="searches to be answered")
 
     def _run(self) -> None:
         while not self._end.is_set():
             for item in list(self.editor.known):
                 for mode in ("lexical", "hybrid"):
-                    try:
+                    with suppress(httpx2.TransportError):  # until the server is there again
                         self._look(item, mode)
-                    except httpx2.TransportError:
-                        self._pause.wait(0.02)  # until the server is there again
+                    rest()
 
     def _look(self, item: Known, mode: str) -> None:
         was_gone, seen_before = item.is_gone, item.newest_seen
@@ -195,10 +202,9 @@ def test_a_searcher_always_sees_the_old_or_the_new_document_whatever_is_killed_w
         rounds = 0
         while rounds < ROUNDS or (searcher.changes < MIN_CHANGES and rounds < 8 * ROUNDS):
             rounds += 1
-            seen = searcher.answers
             thread = threading.Thread(target=editor.edit_until_killed)
             thread.start()
-            searcher.wait_for(seen + MIN_ANSWERS)
+            searcher.wait_for_change()
             pause.wait(draw.uniform(0.0, 1.2))  # the moment of the kill, not a wait for anything
             server.kill()
             thread.join()
