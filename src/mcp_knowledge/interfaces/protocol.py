@@ -3,9 +3,6 @@ slowly or without end nor one that reads nothing holds more than a little of us 
 """
 
 import asyncio
-import logging
-from collections.abc import Iterable
-from http import HTTPStatus
 from typing import Any, Literal, cast
 
 import httptools
@@ -13,17 +10,19 @@ from uvicorn._types import ASGI3Application
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from mcp_knowledge.domain.documents import new_id
 from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.interfaces.connections import Connections
-from mcp_knowledge.interfaces.rest.errors import error_body
+from mcp_knowledge.interfaces.heads import (
+    MAX_HEAD_BYTES,
+    MAX_HEADERS,
+    NOT_HTTP,
+    fault_of_head,
+    head_without_upgrade,
+    too_large,
+)
+from mcp_knowledge.interfaces.refusals import refusal
 from mcp_knowledge.interfaces.rest.hosts import with_host_of_target
-from mcp_knowledge.services import metrics
 
-log = logging.getLogger("mcp_knowledge.access")
-
-MAX_HEAD_BYTES = 64 * 1024  # twice what common servers take; the parser itself would take without end
-MAX_HEADERS = 100  # as Apache and gunicorn; browsers and proxies together send some 30
 MAX_PIPELINED = 32  # requests that wait for the answers of those before; clients that send ahead at all send a few
 _AGAIN_S = 5
 _TOLD_S = 2.0  # for whoever is told that its connection ends, to read that
@@ -32,10 +31,7 @@ _BRISK_BYTES = 64 * 1024  # whoever sends so much of a body within `Patience.sta
 
 Phase = Literal["head", "idle", "body", "answer", "rest"]
 
-_NOT_HTTP = "This is no valid HTTP request. Is every part of the address percent-encoded?"
-_TOO_LARGE = f"The address and headers of a request may have {MAX_HEAD_BYTES:,} bytes, and {MAX_HEADERS} headers."
 _TOO_MANY = f"A connection may have {MAX_PIPELINED} requests that wait for those before. Use several connections."
-_CODING = "A body may come whole, or as Transfer-Encoding: chunked (HTTP/1.1), and not otherwise."
 
 
 class GuardedProtocol(HttpToolsProtocol):
@@ -59,7 +55,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._advanced = False
         self._in_head = False
         self._running: RequestResponseCycle | None = None
-        self._complaint = KnowledgeError("INVALID_REQUEST", _NOT_HTTP)
+        self._complaint = KnowledgeError("INVALID_REQUEST", NOT_HTTP)
         self._refusal: KnowledgeError | None = None
         self._ending = False  # all has been said; what still comes is not read
         self._unsent: tuple[int, float] | None = None  # bytes of answers that wait to be taken, and since when
@@ -100,7 +96,7 @@ class GuardedProtocol(HttpToolsProtocol):
             return
         self._unproductive_bytes = 0 if self._advanced else self._unproductive_bytes + len(data)
         if self._unproductive_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
-            self._refuse(KnowledgeError("REQUEST_HEAD_TOO_LARGE", _TOO_LARGE))
+            self._refuse(too_large())
 
     def shutdown(self) -> None:
         """The server ends: finish what is being answered, and nothing else."""
@@ -124,7 +120,7 @@ class GuardedProtocol(HttpToolsProtocol):
         if not self._in_head:
             return
         if len(self.headers) >= MAX_HEADERS:
-            self._give_up(KnowledgeError("REQUEST_HEAD_TOO_LARGE", _TOO_LARGE))
+            self._give_up(too_large())
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
@@ -185,13 +181,9 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def _check_head(self) -> None:
         """Raises to the parser, which gives up."""
-        if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > MAX_HEAD_BYTES:
-            self._give_up(KnowledgeError("REQUEST_HEAD_TOO_LARGE", _TOO_LARGE))
-        codings = [value.strip().lower() for name, value in self.headers if name == b"transfer-encoding"]
-        if codings and (codings != [b"chunked"] or self.parser.get_http_version() != "1.1"):
-            self._give_up(KnowledgeError("INVALID_REQUEST", _CODING))  # we and a proxy might see different ends
-        if self.parser.get_method() == b"CONNECT":
-            self._give_up(self._complaint)
+        method, version = self.parser.get_method(), self.parser.get_http_version()
+        if complaint := fault_of_head(method, self.url, version, self.headers):
+            self._give_up(complaint)
         if len(self.pipeline) >= MAX_PIPELINED:
             self._give_up(KnowledgeError("INVALID_REQUEST", _TOO_MANY))
 
@@ -203,11 +195,11 @@ class GuardedProtocol(HttpToolsProtocol):
         """Read a request that offers another protocol as if it did not. The parser would skip its body: Java's client
         offers HTTP/2 in every first request.
         """
-        head = [b"%s %s HTTP/%s" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())]
-        head += [b"%s: %s" % (name, value) for name, value in _without_upgrade(self.headers)]
+        method, version = self.parser.get_method(), self.parser.get_http_version()
+        head = head_without_upgrade(method, self.url, version, self.headers)
         self.parser = httptools.HttpRequestParser(self)
         self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn's
-        self.data_received(b"\r\n".join(head) + b"\r\n\r\n" + rest)
+        self.data_received(head + rest)
 
     # Refusing and ending
 
@@ -238,16 +230,7 @@ class GuardedProtocol(HttpToolsProtocol):
         )
 
     def _tell(self, error: KnowledgeError) -> None:
-        request_id = new_id("req")
-        body = error_body(error, request_id)
-        again = "" if error.retry_after_s is None else f"retry-after: {error.retry_after_s}\r\n"
-        head = (
-            f"HTTP/1.1 {error.status} {HTTPStatus(error.status).phrase}\r\ncontent-type: application/json\r\n"
-            f"content-length: {len(body)}\r\nx-request-id: {request_id}\r\n{again}"
-            "x-content-type-options: nosniff\r\nconnection: close\r\n\r\n"
-        )
-        _note(error, request_id)
-        self.transport.write(head.encode() + body)
+        self.transport.write(refusal(error))
         self.end()
 
     def end(self) -> None:
@@ -348,20 +331,3 @@ class _Answering(asyncio.Transport):
 def _disconnect(cycle: RequestResponseCycle) -> None:
     cycle.disconnected = True
     cycle.message_event.set()
-
-
-def _without_upgrade(headers: Iterable[tuple[bytes, bytes]]) -> Iterable[tuple[bytes, bytes]]:
-    for name, value in headers:
-        if name == b"connection":
-            tokens = (token.strip() for token in value.split(b","))
-            yield name, b", ".join(token for token in tokens if token.lower() != b"upgrade")
-        elif name != b"upgrade":
-            yield name, value
-
-
-def _note(error: KnowledgeError, request_id: str) -> None:
-    """Count and log an answer that no request of the application stands for."""
-    metrics.count_unread(error.status)
-    if error.status < 500:  # of too many connections there is a line for all of them
-        fields = {"requestId": request_id, "status": error.status, "code": error.code}
-        log.info("Refused before it was a request: %s", error.code, extra={"fields": fields})
