@@ -186,7 +186,7 @@ def test_doctor_names_the_next_step_for_what_is_broken(tmp_path: Path) -> None:
         result = run(data_dir, "doctor", "--json", PORT=port, EMBEDDING_MODEL_PATH=str(tmp_path))
     checks = {check["name"]: check for check in json.loads(result.stdout)}
     assert result.returncode == 1
-    assert {name for name, check in checks.items() if check["ok"]} == {"storage", "parsers"}
+    assert {name for name, check in checks.items() if check["ok"]} == {"disk", "parsers"}
     assert all(check["nextStep"] for check in checks.values() if not check["ok"])
     assert (data_dir / "app.db").read_bytes().startswith(b"This is no database"), "nothing may be overwritten"
 

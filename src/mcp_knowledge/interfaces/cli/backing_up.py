@@ -27,7 +27,7 @@ from mcp_knowledge.settings import MIB, Settings
 
 _SHOWN_KEYS = 20
 ON_A_SERVER = (
-    "This database is on a PostgreSQL server: {what} it with {tool}, and the originals beside it. "
+    "This database is on a PostgreSQL server: {what} with {tool}, and the originals beside it. "
     "The chapter 'PostgreSQL' of docs/backup.md says how."
 )
 
@@ -117,7 +117,7 @@ async def back_up(settings: Settings, file: Path, *, force: bool, quiet: bool) -
 
 def _check(settings: Settings, file: Path, force: bool) -> None:
     if settings.database_driver == "postgres":
-        raise StartupError(ON_A_SERVER.format(what="back up", tool="pg_dump"))
+        raise StartupError(ON_A_SERVER.format(what="back it up", tool="pg_dump"))
     if file.name == "-":
         raise StartupError("A backup is written to a file, not to standard output: name one.")
     if not settings.database_path.exists():

@@ -17,7 +17,7 @@ from mcp_knowledge.settings import MIB, Settings
 _FILE_STEP = "If the file is damaged, restore a backup into an empty folder; 'mcp-knowledge verify' says more."
 _DATABASE_STEPS = {"postgres": "Check DATABASE_URL, and whether the server runs and lets this machine in."}
 _ACCESS_STEP = "Give this user write access to the folder, or set DATA_DIR to another one."
-_STORAGE_STEPS = {
+_DISK_STEPS = {
     errno.ENOSPC: "Make room on the disk. What waits goes on by itself then.",
     errno.EROFS: "Mount the disk for writing, or set DATA_DIR to another folder.",
 }
@@ -40,29 +40,27 @@ class Check:
 
 def examine(settings: Settings) -> list[Check]:
     """Every check, in the order in which a start needs them."""
-    checks = [_storage(settings), _port(settings)]
+    checks = [_disk(settings), _port(settings)]
     return checks + asyncio.run(_services(settings, checks[0].ok))
 
 
-def _storage(settings: Settings) -> Check:
+def _disk(settings: Settings) -> Check:
     try:
         settings.data_dir.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=settings.data_dir) as probe:
             probe.write(b"probe")
     except OSError as error:
         return Check(
-            "storage",
+            "disk",
             False,
             f"{settings.data_dir} cannot be written: {error.strerror}",
-            _STORAGE_STEPS.get(error.errno or 0, _ACCESS_STEP),
+            _DISK_STEPS.get(error.errno or 0, _ACCESS_STEP),
         )
     free_bytes = shutil.disk_usage(settings.data_dir).free
     detail = f"{settings.data_dir.resolve()}, {free_bytes // MIB:,} MiB free"
     if free_bytes < _LOW_DISK_BYTES:
-        return Check(
-            "storage", False, detail, "Free some disk space: uploads need room for the original and its index."
-        )
-    return Check("storage", True, detail)
+        return Check("disk", False, detail, "Free some disk space: uploads need room for the original and its index.")
+    return Check("disk", True, detail)
 
 
 def _port(settings: Settings) -> Check:

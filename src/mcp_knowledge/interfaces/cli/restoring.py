@@ -93,7 +93,7 @@ def restore_from(settings: Settings, file: Path, *, quiet: bool) -> RestoreRepor
         KnowledgeError: SERVICE_UNAVAILABLE when the storage does not answer.
     """
     if settings.database_driver == "postgres":
-        raise StartupError(ON_A_SERVER.format(what="restore", tool="pg_restore"))
+        raise StartupError(ON_A_SERVER.format(what="restore it", tool="pg_restore"))
     if not file.is_file():
         raise StartupError(f"There is no file {file}." if not file.exists() else f"{file} is no file.")
     started_s = time.monotonic()
