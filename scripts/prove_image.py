@@ -75,9 +75,7 @@ def prove(work: Path, mirror: str | None, extra: str) -> list[tuple[str, str]]:
 def main() -> None:
     """Prove it, or say what is wrong."""
     options = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    options.add_argument(
-        "--work", type=Path, default=PROJECT / "build" / "image", help="kept: the Debian and the wheels"
-    )
+    options.add_argument("--work", type=Path, default=WORK, help="kept: the Debian and the wheels")
     options.add_argument("--mirror", help="of Debian; default: the one that this machine uses")
     options.add_argument("--extra", default="", help="as the build argument EXTRA")
     chosen = options.parse_args()

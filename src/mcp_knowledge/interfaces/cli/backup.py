@@ -30,8 +30,4 @@ def backup(
 
     give_way()
     report = asyncio.run(back_up(settings_of(context), file.absolute(), force=force, quiet=as_json))
-    if as_json:
-        output.print_json(report.to_json())
-    else:
-        report.print()
-    raise typer.Exit(0 if report.ok else 1)
+    output.tell(report, as_json=as_json)

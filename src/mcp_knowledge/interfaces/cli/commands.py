@@ -68,12 +68,14 @@ def serve(
     Stop it with Ctrl-C: work at hand is finished or handed back, and goes on at the next start.
     """
     from mcp_knowledge.app import create_app
+    from mcp_knowledge.interfaces.allocator import give_memory_back
     from mcp_knowledge.interfaces.cli.greeting import greet
     from mcp_knowledge.interfaces.logs import configure_logging
     from mcp_knowledge.interfaces.serving import serve as serve_app
 
     settings = settings_of(context, host=host, port=port)
     configure_logging(settings)
+    give_memory_back()
     serve_app(create_app(settings), settings, lambda url: greet(settings, url, _where(settings)))
 
 
@@ -118,11 +120,7 @@ def ingest(
     report = with_services(
         settings, lambda services: ingest_sources(services, sources, collection, values, wait=wait, quiet=as_json)
     )
-    if as_json:
-        output.print_json(report.to_json())
-    else:
-        report.print()
-    raise typer.Exit(1 if report.has_failures else 0)
+    output.tell(report, as_json=as_json)
 
 
 @cli.command()
@@ -148,11 +146,7 @@ def scan(
     if settings.ingest_data_dir is None:
         raise SettingsError(["INGEST_DATA_DIR: name the folder to scan with this setting"])
     report = with_services(settings, lambda services: scan_folder(services, force=force, quiet=as_json))
-    if as_json:
-        output.print_json(report.to_json())
-    else:
-        report.print()
-    raise typer.Exit(0 if report.ok else 1)
+    output.tell(report, as_json=as_json)
 
 
 @cli.command()
@@ -295,11 +289,7 @@ def reindex(
         settings_of(context),
         lambda services: reindex_documents(services, documents or None, only_stale=stale, wait=wait, quiet=as_json),
     )
-    if as_json:
-        output.print_json(report.to_json())
-    else:
-        report.print()
-    raise typer.Exit(1 if report.has_failures else 0)
+    output.tell(report, as_json=as_json)
 
 
 cli.command(name="migrate-to")(migrate_to)

@@ -86,11 +86,7 @@ def migrate_to(
     else:
         source, target = _to_sqlite(context, into, options)
     report = asyncio.run(move(source, target, quiet=as_json))
-    if as_json:
-        output.print_json(report.to_json())
-    else:
-        report.print()
-    raise typer.Exit(0 if report.ok else 1)
+    output.tell(report, as_json=as_json)
 
 
 def _to_postgres(context: typer.Context, options: dict[str, Any]) -> tuple[Settings, Settings]:

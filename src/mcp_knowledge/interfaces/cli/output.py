@@ -2,8 +2,9 @@
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
+import typer
 from rich import box
 from rich.console import Console
 from rich.markup import escape
@@ -26,6 +27,32 @@ err = Console(stderr=True, highlight=False)
 def print_json(data: Any) -> None:
     """One JSON document on stdout, unstyled."""
     print(json.dumps(data, ensure_ascii=False, indent=2))
+
+
+class Report(Protocol):
+    """What a command has to say in the end."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether all is well."""
+        ...
+
+    def to_json(self) -> dict[str, Any]:
+        """For a script."""
+        ...
+
+    def print(self) -> None:
+        """For a person."""
+        ...
+
+
+def tell(report: Report, *, as_json: bool) -> NoReturn:
+    """Print a report and end the command, with exit code 0 where all is well, else 1."""
+    if as_json:
+        print_json(report.to_json())
+    else:
+        report.print()
+    raise typer.Exit(0 if report.ok else 1)
 
 
 def location_text(location: dict[str, Any]) -> str:

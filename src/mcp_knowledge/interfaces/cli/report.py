@@ -49,9 +49,9 @@ class IngestReport:
     archives: list[ArchiveOutcome] = field(default_factory=list)
 
     @property
-    def has_failures(self) -> bool:
-        """Whether a document, the import of an archive or the fetch of an address has failed."""
-        return self._failures > 0 or any(item.asked_for for item in self.skipped)
+    def ok(self) -> bool:
+        """Whether no document, import of an archive or fetch of an address has failed."""
+        return self._failures == 0 and not any(item.asked_for for item in self.skipped)
 
     @property
     def _failures(self) -> int:

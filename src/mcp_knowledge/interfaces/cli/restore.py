@@ -28,8 +28,4 @@ def restore(
     from mcp_knowledge.interfaces.cli.restoring import restore_from
 
     report = restore_from(settings_of(context), file, quiet=as_json)
-    if as_json:
-        output.print_json(report.to_json())
-    else:
-        report.print()
-    raise typer.Exit(0 if report.ok else 1)
+    output.tell(report, as_json=as_json)

@@ -21,7 +21,7 @@ def verify(
 ) -> None:
     """Look whether everything agrees: originals, documents, passages, vectors and full text.
 
-    Reads all originals and all rows, with or without a running server, on either database. Some 200 passages are made
+    Reads all originals and all rows, with or without a running server, on either database. Some 100 passages are made
     anew, with their vectors, to compare them; --deep does that with all. For each fault it says what --repair would
     do, or what you can do. Exit code 1 when faults are there (with --repair: are left).
 
@@ -31,8 +31,4 @@ def verify(
 
     give_way()
     report = verify_corpus(settings_of(context), repair=repair, deep=deep, quiet=as_json)
-    if as_json:
-        output.print_json(report.to_json())
-    else:
-        report.print()
-    raise typer.Exit(0 if report.ok else 1)
+    output.tell(report, as_json=as_json)
