@@ -1,3 +1,6 @@
+import asyncio
+import gc
+
 import httpx2
 import pytest
 from front_door import add, wait_finished
@@ -5,7 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rest_kit import API, assert_error, upload
 
+from mcp_knowledge.app import create_app
 from mcp_knowledge.interfaces.rest.content import attachment, byte_range
+from mcp_knowledge.ports import BlockPage
+from mcp_knowledge.settings import Settings
 
 DOCUMENTS = f"{API}/documents"
 CONTENT = b"0123456789"
@@ -126,6 +132,28 @@ async def test_the_normalized_form_of_a_large_document_comes_whole_in_pieces(cli
     found = answer.json()
     assert set(found) == {"metadata", "blocks"}
     assert [block["text"] for block in found["blocks"]] == texts
+
+
+async def test_whoever_stops_reading_a_large_document_keeps_none_of_its_blocks_in_memory(settings: Settings) -> None:
+    at_once: list[int] = []
+
+    def write(page: BlockPage) -> bytes:
+        at_once.append(pages_alive())
+        return b"piece"
+
+    def pages_alive() -> int:
+        return sum(isinstance(item, BlockPage) for item in gc.get_objects())
+
+    app = create_app(settings)
+    async with app.router.lifespan_context(app):
+        transport = httpx2.ASGITransport(app=app)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            document = await add(client, "large.txt", "\n\n".join(map(str, range(250))).encode())
+        contents = app.state.services.contents
+        before = pages_alive()
+        readers = [contents.normalized(document["id"], write) for _ in range(20)]
+        assert await asyncio.gather(*(anext(reader) for reader in readers)) == [b"piece"] * 20
+        assert max(*at_once, pages_alive()) - before <= 4
 
 
 async def test_a_ready_document_shows_its_normalized_form_and_its_chunks(client: httpx2.AsyncClient) -> None:

@@ -16,6 +16,7 @@ import uvloop
 from fastapi import FastAPI
 
 from mcp_knowledge.errors import disk_fault
+from mcp_knowledge.interfaces.allocator import give_memory_back
 from mcp_knowledge.interfaces.connections import (
     PATIENCE,
     Connections,
@@ -61,6 +62,7 @@ class _Server(uvicorn.Server):
 
 def serve(app: FastAPI, settings: Settings, announce: Callable[[str], None], patience: Patience = PATIENCE) -> None:
     """Serve until SIGTERM or SIGINT; `announce` gets the address once requests are answered. Raises StartupError."""
+    give_memory_back()
     connections = Connections(patience, most_connections(raise_descriptor_limit()))
     with server_note(settings) as note, bind(settings.host, settings.port) as listener:
         port = listener.getsockname()[1]

@@ -358,10 +358,6 @@ class Store(Protocol):
         """Blocks of a revision's normalized document, reading no more than the page; None when there is none."""
         ...
 
-    async def normalized(self, revision_id: str) -> NormalizedDocument | None:
-        """The whole normalized document; None when there is none."""
-        ...
-
     async def outline(self, revision_id: str) -> list[OutlineEntry] | None:
         """The headings of a revision's normalized document, in order; None when there is none."""
         ...

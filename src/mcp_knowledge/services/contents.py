@@ -1,6 +1,7 @@
 """What is inside a document: its originals, its normalized form and its chunks."""
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
 from mcp_knowledge.domain.documents import Document, Revision, StoredChunk
@@ -8,7 +9,8 @@ from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.ports import BlobStore, BlockPage, OutlineEntry, PassageStore, Store
 
 MAX_CHUNK_NEIGHBOURS = 5
-_BLOCKS_AT_ONCE = 500  # some 250 KB of JSON; the largest documents have fifty times as much
+_BLOCKS_AT_ONCE = 100  # some 50 KB of JSON; the largest documents have 250 times as much
+_PAGES_AT_ONCE = 4  # more would only wait for the processor, with all their blocks in memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,7 @@ class Contents:
 
     def __init__(self, store: Store, blobs: BlobStore, passages: PassageStore) -> None:
         self._store, self._blobs, self._passages = store, blobs, passages
+        self._turn = asyncio.Semaphore(_PAGES_AT_ONCE)
 
     async def revisions(self, document_id: str) -> list[Revision]:
         """Newest first. Raises DOCUMENT_NOT_FOUND."""
@@ -55,19 +58,29 @@ class Contents:
         revision = original.revision
         return self._blobs.read(revision.blob_key, start, length, of_bytes=revision.size_bytes)
 
-    async def normalized(self, document_id: str) -> AsyncIterator[BlockPage]:
-        """The current revision's normalized document, page by page, at least one.
+    async def normalized(self, document_id: str, write: Callable[[BlockPage], bytes]) -> AsyncIterator[bytes]:
+        """The current revision's normalized document in pieces, at least one. However many ask for it, and read it or
+        not, few blocks are in memory: what waits for its reader is bytes.
+
+        Args:
+            write: makes a piece of a page; called off the event loop.
 
         Raises:
-            KnowledgeError: DOCUMENT_NOT_FOUND and DOCUMENT_CONTENT_UNAVAILABLE before the first page; the latter also
+            KnowledgeError: DOCUMENT_NOT_FOUND and DOCUMENT_CONTENT_UNAVAILABLE before the first piece; the latter also
                 later, when the document changes meanwhile.
         """
-        document = await self._document(document_id)
+        revision_id = (await self._document(document_id)).current_revision_id or ""
         first, total = 0, 1
         while first < total:
-            page = await self.blocks(document.current_revision_id or "", first, _BLOCKS_AT_ONCE)
-            yield page
-            first, total = first + _BLOCKS_AT_ONCE, page.total
+            async with self._turn:
+                page = await self.blocks(revision_id, first, _BLOCKS_AT_ONCE)
+                total = page.total
+                if len(page.blocks) < min(_BLOCKS_AT_ONCE, total - first):
+                    raise KnowledgeError("DOCUMENT_CONTENT_UNAVAILABLE")
+                piece = await asyncio.to_thread(write, page)
+                del page
+            yield piece
+            first += _BLOCKS_AT_ONCE
 
     async def blocks(self, revision_id: str, first: int, limit: int) -> BlockPage:
         """Blocks of a revision's normalized document, from `first` (0 is the first). Raises

@@ -19,7 +19,6 @@ from mcp_knowledge.adapters.rows import (
     stale,
 )
 from mcp_knowledge.adapters.rows.dialect import Connection, Database
-from mcp_knowledge.domain.blocks import NormalizedDocument
 from mcp_knowledge.domain.documents import (
     Collection,
     Document,
@@ -234,10 +233,6 @@ class SqlStore:
     async def block_page(self, revision_id: str, first: int, limit: int) -> BlockPage | None:
         """Consecutive blocks."""
         return await self._read(lambda c: content.block_page(c, revision_id, first, limit))
-
-    async def normalized(self, revision_id: str) -> NormalizedDocument | None:
-        """All blocks."""
-        return await self._read(lambda c: content.normalized(c, revision_id))
 
     async def outline(self, revision_id: str) -> list[OutlineEntry] | None:
         """The headings."""

@@ -1,6 +1,5 @@
 """What is inside a document: original, normalized form, chunks."""
 
-import asyncio
 import re
 from collections.abc import AsyncIterator
 from urllib.parse import quote
@@ -15,7 +14,7 @@ from mcp_knowledge.interfaces.rest import schemas
 from mcp_knowledge.interfaces.rest.arguments import read_query
 from mcp_knowledge.interfaces.rest.context import Paging, services
 from mcp_knowledge.interfaces.rest.operations import Answer, Operations
-from mcp_knowledge.interfaces.rest.responses import json_response, large_json_response
+from mcp_knowledge.interfaces.rest.responses import json_response
 from mcp_knowledge.ports import BlockPage
 
 operations = Operations("Content")
@@ -72,11 +71,13 @@ async def download_original(request: Request) -> Response:
         raise KnowledgeError("DOCUMENT_CONTENT_UNAVAILABLE")
     if request.method == "HEAD":
         return Response(status_code=status, headers=headers)
-    return StreamingResponse(_chain(first, pieces), status, headers)
+    return StreamingResponse(_chain([first], pieces), status, headers)
 
 
-async def _chain(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    yield first
+async def _chain(begun: list[bytes], rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """All pieces of an answer. Keeps none that has been sent: readers may be slow, and many."""
+    while begun:
+        yield begun.pop(0)
     async for piece in rest:
         yield piece
 
@@ -117,24 +118,19 @@ def attachment(filename: str) -> str:
 )
 async def get_normalized(request: Request) -> Response:
     """The normalized document."""
-    pages = services(request).contents.normalized(request.path_params["document_id"])
-    first = await anext(pages)
-    if len(first.blocks) == first.total:
-        return await large_json_response(lambda: wire.normalized(first))
-    return StreamingResponse(_normalized_json(first, pages), media_type="application/json")
+    pieces = services(request).contents.normalized(request.path_params["document_id"], _normalized_json)
+    first, second = await anext(pieces), await anext(pieces, None)
+    if second is None:
+        return Response(first, media_type="application/json")
+    return StreamingResponse(_chain([first, second], pieces), media_type="application/json")
 
 
-async def _normalized_json(first: BlockPage, rest: AsyncIterator[BlockPage]) -> AsyncIterator[bytes]:
-    """The JSON of a large document in pieces, so that nobody who asks for many of them needs their memory."""
-    start = await asyncio.to_thread(lambda: to_json(wire.normalized(first)))
-    yield start.removesuffix(b"]}")
-    async for page in rest:
-        yield await asyncio.to_thread(_more_blocks, page)
-    yield b"]}"
-
-
-def _more_blocks(page: BlockPage) -> bytes:
-    return b"," + to_json(wire.normalized(page)["blocks"]).removeprefix(b"[").removesuffix(b"]")
+def _normalized_json(page: BlockPage) -> bytes:
+    """A page's part of the JSON of its document."""
+    part, is_last = wire.normalized(page), page.first + len(page.blocks) >= page.total
+    if page.first:
+        return b"," + to_json(part["blocks"])[1:-1] + (b"]}" if is_last else b"")
+    return to_json(part)[: None if is_last else -len(b"]}")]
 
 
 @operations.add(
