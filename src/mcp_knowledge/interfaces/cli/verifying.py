@@ -38,7 +38,7 @@ from mcp_knowledge.settings import MIB, Settings
 
 _ROUNDS = 2  # what was hidden behind a fault shows when it is mended
 _SHOWN = 50
-SAMPLED_PASSAGES = 200  # a few seconds of the model's work
+SAMPLED_PASSAGES = 100  # a second or two of the model's work
 _LOST_ORIGINALS = ("original-missing", "original-damaged")
 
 
