@@ -106,15 +106,17 @@ async def test_the_access_log_has_route_and_status_but_no_query_nor_secret(clien
                 headers={"Authorization": f"Bearer {secret}", "Cookie": "mk_session=sesame"},
             )
         await client.get(f"{API}/documents?search=nobody+may+read")
+        await client.get(f"{API}/documents/doc_unknown")
         await client.get("/health")
     finally:
         logger.removeHandler(handler)
     text = target.getvalue()
     lines = [json.loads(line) for line in text.splitlines() if '"route"' in line]
-    assert [(line["method"], line["route"], line["status"]) for line in lines] == [
-        ("POST", "/api/v1/search", 200),
-        ("POST", "/api/v1/search", 401),
-        ("GET", "/api/v1/documents", 200),
+    assert [(line["method"], line["route"], line["status"], line.get("code")) for line in lines] == [
+        ("POST", "/api/v1/search", 200, None),
+        ("POST", "/api/v1/search", 401, "UNAUTHORIZED"),
+        ("GET", "/api/v1/documents", 200, None),
+        ("GET", "/api/v1/documents/{document_id}", 404, "DOCUMENT_NOT_FOUND"),
     ]
     assert all(line["durationMs"] >= 0 and line["requestId"].startswith("req_") for line in lines)
     assert "nobody" not in text

@@ -68,6 +68,7 @@ def _causes(error: BaseException) -> Iterator[str]:
 async def handle_error(request: Request, error: Exception) -> Response:
     """The one exception handler of the application: the envelope, or a page for a person who followed a link."""
     known = as_knowledge_error(error)
+    request.scope["error_code"] = known.code  # for the access log
     unforeseen = known.code != "SERVICE_UNAVAILABLE" or known.__cause__ is not None
     if known.status >= 500 and known.code not in _OTHERS_FAULTS and unforeseen:
         log_failure(error)

@@ -108,6 +108,7 @@ class _Exchange:
 
     async def _fail(self, error: Exception) -> None:
         known = as_knowledge_error(error)
+        self._scope["error_code"] = known.code
         if known.status >= 500:
             log_failure(error)
         if not self._status:  # else half an answer is out already: the server cuts the connection
@@ -147,7 +148,12 @@ class _Exchange:
         if log.isEnabledFor(level):
             duration_ms = round(seconds * 1000, 2)
             fields = {"method": method, "route": route, "status": status, "durationMs": duration_ms}
-            log.log(level, "%s %s %d in %.1f ms", method, route, status, duration_ms, extra={"fields": fields})
+            reason = ""
+            if code := self._scope.get("error_code"):
+                fields["code"], reason = code, f": {code}"
+            log.log(
+                level, "%s %s %d in %.1f ms%s", method, route, status, duration_ms, reason, extra={"fields": fields}
+            )
 
 
 def _request_id(headers: dict[bytes, bytes]) -> str:
