@@ -24,7 +24,7 @@ from mcp_knowledge.interfaces.refusals import refusal
 from mcp_knowledge.interfaces.rest.hosts import with_host_of_target
 
 MAX_PIPELINED = 32  # requests that wait for the answers of those before; clients that send ahead at all send a few
-_AGAIN_S = 5
+_AGAIN_S = 5  # told in Retry-After: places come free within seconds, see `Patience`
 _TOLD_S = 2.0  # for whoever is told that its connection ends, to read that
 _PAUSE_S = 0.05  # between two pieces, of up to 256 KB, of what nobody needs
 _BRISK_BYTES = 64 * 1024  # whoever sends so much of a body within `Patience.stalled_s` gets on with it

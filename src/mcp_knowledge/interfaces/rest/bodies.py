@@ -12,10 +12,10 @@ LARGE_BYTES = 64 * 1024  # a body beyond this needs a turn; below, it costs litt
 LARGE_AT_ONCE = 32  # most hold 1 to 2 MB, and files of judged queries 17; more would bring nothing, for the disk is one
 GRACE_S = 3.0  # of waiting, during which nobody is called slow
 _SLOW_BYTES_A_SECOND = 32 * 1024  # who is slower makes way for who waits
-_MAX_WAITING = 256
-_WAIT_S = 30.0  # for a turn; clients seldom wait longer for anything
+_MAX_WAITING = 256  # for a turn; each holds its connection and LARGE_BYTES
+_WAIT_S = 30.0  # at most; clients seldom wait longer for anything
 _LOOK_S = 0.5  # while somebody waits, the slowest is looked for so often
-_AGAIN_S = 10
+_AGAIN_S = 10  # told in Retry-After: a turn takes seconds
 _LATE = "The request's body did not arrive in time. Send it again."
 
 
