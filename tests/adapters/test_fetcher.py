@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
+from front_door import until
 from web_host import WebHost, answer, certificates, fetcher, redirect, web_host
 
 from mcp_knowledge.adapters.fetcher import WebFetcher
@@ -539,3 +540,22 @@ async def test_any_other_text_is_stored_as_it_came(
     settings: Settings, folder: Path, body: bytes, content_type: str
 ) -> None:
     assert await stored(settings, folder, body, content_type) == body
+
+
+async def test_a_slow_host_keeps_waiting_only_those_who_fetch_from_it(settings: Settings, folder: Path) -> None:
+    free = asyncio.Event()
+
+    async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await free.wait()
+        writer.write(answer(b"late"))
+
+    async with web_host() as host:
+        host.answers |= {"/slow": slow, "/": answer(b"content")}
+        fetching = fetcher(settings, folder)
+        waiting = [asyncio.create_task(got(fetching, host.url("/slow"))) for _ in range(30)]
+        await until(lambda: len(host.requests) == 4)
+        assert await got(fetching, host.url("/", "other.example")) == b"content"
+        assert len(host.requests) == 5
+        free.set()
+        assert set(await asyncio.gather(*waiting)) == {b"late"}
+    assert left(folder) == []

@@ -10,6 +10,7 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 import httpx2
 
@@ -21,7 +22,8 @@ from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.ports import Fetched
 from mcp_knowledge.settings import Settings
 
-_AT_ONCE = 8
+_AT_ONCE = 24  # each costs two descriptors, a connection and a file, and next to no memory
+_OF_A_HOST_AT_ONCE = 4  # so that a slow host keeps nobody waiting but those who fetch from it
 _CONNECT_S = 10.0  # for one address; the next of the answer is tried after it
 _MOST_ADDRESSES = 4
 _REDIRECTS = (301, 302, 303, 307, 308)
@@ -71,6 +73,7 @@ class WebFetcher:
         self._judge = judge
         self._tls = tls
         self._slots = asyncio.Semaphore(_AT_ONCE)
+        self._host_slots: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 
     @asynccontextmanager
     async def fetch(self, url: str) -> AsyncIterator[Fetched]:
@@ -82,9 +85,10 @@ class WebFetcher:
         """
         with _refusing("INVALID_ARGUMENT", "url: "):
             address = read_url(url)
+        host_slots = self._host_slots.setdefault(address.host, asyncio.Semaphore(_OF_A_HOST_AT_ONCE))
         with FetchedFile(self._upload_dir(), self._max_bytes) as file:
             try:
-                async with asyncio.timeout(self._timeout_s), self._slots:
+                async with asyncio.timeout(self._timeout_s), host_slots, self._slots:
                     download = await self._follow(address, file)
             except TimeoutError:
                 raise KnowledgeError("URL_FETCH_TIMEOUT") from None
