@@ -107,6 +107,7 @@ async def test_the_access_log_has_route_and_status_but_no_query_nor_secret(clien
             )
         await client.get(f"{API}/documents?search=nobody+may+read")
         await client.get(f"{API}/documents/doc_unknown")
+        await client.delete(f"{API}/search")
         await client.get("/health")
     finally:
         logger.removeHandler(handler)
@@ -117,6 +118,7 @@ async def test_the_access_log_has_route_and_status_but_no_query_nor_secret(clien
         ("POST", "/api/v1/search", 401, "UNAUTHORIZED"),
         ("GET", "/api/v1/documents", 200, None),
         ("GET", "/api/v1/documents/{document_id}", 404, "DOCUMENT_NOT_FOUND"),
+        ("DELETE", "/api/v1/search", 405, "METHOD_NOT_ALLOWED"),
     ]
     assert all(line["durationMs"] >= 0 and line["requestId"].startswith("req_") for line in lines)
     assert "nobody" not in text

@@ -125,6 +125,7 @@ class Resource:
         handler = self._handlers.get("GET" if method == "HEAD" else method)
         if handler is None:
             error = KnowledgeError("METHOD_NOT_ALLOWED", f"This address answers {self.allow}.")
+            scope["error_code"] = error.code
             response = error_response(error, scope.get("request_id", ""), {"Allow": self.allow})
         else:
             response = await handler(Request(scope, receive, send))
