@@ -5,6 +5,8 @@ import errno
 import os
 import resource
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +15,7 @@ from pathlib import Path
 import apsw
 import httpx2
 import pytest
-from cli_kit import run, run_json
+from cli_kit import run_json
 from front_door import add, running_client, until, wait_finished
 from rest_kit import API, app_of, assert_error, upload
 
@@ -225,6 +227,16 @@ async def test_a_damaged_page_is_told_and_what_needs_it_not_goes_on(
     assert damaged == content[start : start + _PAGE_BYTES]
 
 
+async def test_a_database_that_is_cut_off_under_the_server_ends_no_process(data_dir: Path) -> None:
+    async with running_client(load_settings(data_dir=data_dir)) as client:
+        os.truncate(data_dir / "app.db", _PAGE_BYTES)
+
+        answers = [await search(client, mode=mode) for mode in ("hybrid", "vector", "lexical")]
+        assert {answer.status_code for answer in answers} <= {200, 503}  # 200 where all pages were in memory
+        assert_error(await client.get(f"{API}/jobs"), 503, "SERVICE_UNAVAILABLE", "damaged", "restore a backup")
+        assert not (await checks(client))["database"]
+
+
 def times_of_files(folder: Path) -> dict[Path, int]:
     return {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
 
@@ -269,13 +281,24 @@ async def test_what_this_user_may_not_write_or_read_is_named_at_the_start(data_d
 
 
 def test_a_full_disk_at_the_first_start_is_told_in_one_line(data_dir: Path) -> None:
+    def limited(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "mcp_knowledge", "--data-dir", *arguments]
+        return subprocess.run(command, cwd=data_dir.parent, capture_output=True, text=True, timeout=60)
+
     with full_disk():
-        made = run(data_dir.with_name("new"), "status")
-        ingested = run(data_dir, "ingest", str(data_dir / "app.db"))
+        made = limited(str(data_dir.with_name("new")), "status")
+        ingested = limited(str(data_dir), "ingest", str(data_dir / "app.db"))
 
     assert made.returncode == 1 and made.stderr.count("\n") == 1 and "app.db cannot be used" in made.stderr
     assert ingested.returncode == 1 and "Traceback" not in ingested.stderr + ingested.stdout
     assert not any(run_json(data_dir.with_name("new"), "status")["documents"].values())
+
+
+async def test_a_disk_without_a_free_block_is_told_as_full(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mcp_knowledge.adapters.sqlite.file_state._LEAST_FREE_BYTES", 1 << 62)
+    with full_disk(), pytest.raises(StartupError, match="The disk of the database is full"):
+        async with open_services(load_settings(data_dir=data_dir)):
+            pass
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EACCES, errno.ENOENT, errno.EIO, errno.EXDEV])

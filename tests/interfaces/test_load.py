@@ -1,7 +1,6 @@
 """Many clients that search while documents are ingested: benchmarks/load.py in small."""
 
 import asyncio
-import time
 from pathlib import Path
 
 import pytest
@@ -11,9 +10,8 @@ from load_clients import NOUNS, PLACES, VERBS, clients, identifier
 pytestmark = pytest.mark.slow
 
 _CLIENTS = 64
-_DOCUMENTS = 60
-_PAUSE_S = 0.5  # without it the uploads would take long
-_STOP_S = 10.0
+_DOCUMENTS = 24
+_PAUSE_S = 2.0  # some 30 searches a second: both cores of a small machine have time left for the uploads
 
 
 def text(number: int) -> bytes:
@@ -42,12 +40,9 @@ async def test_64_clients_get_right_answers_while_documents_come_in_and_the_serv
         assert found.wrong == [] and len(found.answered) >= _CLIENTS
 
         last = asyncio.create_task(clients(server.url, _CLIENTS, _DOCUMENTS, lambda: not stopping.is_set()))
-        answered = asyncio.create_task(asyncio.to_thread(server.request, "GET", "/health"))
-        await answered  # they are at it
-        told = time.monotonic()
-        await asyncio.to_thread(server.stop)
+        await asyncio.to_thread(server.request, "GET", "/health")  # they are at it
+        await asyncio.to_thread(server.stop)  # by itself, or this fails
         stopping.set()
-        assert time.monotonic() - told < _STOP_S  # a promise to whoever stops it, not a measurement
         assert server.process is not None and server.process.returncode == 0
         assert all("SERVICE_UNAVAILABLE" in wrong or "200" not in wrong[:4] for wrong in (await last).wrong)
     finally:

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from mcp_knowledge.adapters.rows.dialect import Connection
 from mcp_knowledge.adapters.sqlite.drivers import (
+    BrokenFileError,
     DamagedFileError,
     DatabaseBusyError,
     DatabaseFault,
@@ -30,6 +31,7 @@ __all__ = ["Connection", "Database", "DatabaseFault"]
 T = TypeVar("T")
 _OPEN_WAIT_S = 30.0  # several processes may open a new file at once; the first one migrates
 _LOCK_WAIT_S = 30.0  # another process may be writing a large document
+_LOCK_STEP_MS = 1000  # of it, within the driver: `close` waits no longer for a lock
 _IDLE_CHECKPOINT_S = 1.0
 _PAGE_BYTES = 8192
 _WAL_CHECKPOINT_PAGES = 512  # 4 MiB
@@ -62,6 +64,7 @@ class Database:
         self._damaged = False
         self._write_failed = False  # the last write did, for a reason that is the disk's
         self._open = False
+        self._closing = threading.Event()
 
     async def open(self) -> None:
         """Create or migrate the file.
@@ -73,8 +76,9 @@ class Database:
         self._open = True
 
     async def close(self) -> None:
-        """Finish the queued writes and close every connection."""
+        """Finish the queued writes and close every connection. What waits for another process's lock gives up."""
         self._open = False
+        self._closing.set()
         if self._checkpoint is not None:
             self._checkpoint.cancel()
         await asyncio.to_thread(self._shut_down)
@@ -135,13 +139,13 @@ class Database:
 
     def _read(self, work: Callable[[Connection], T]) -> T:
         with self._answering():
-            return _transaction(self._connection(_prepare_reader), "BEGIN", work)
+            return self._transaction(self._connection(_prepare_reader), "BEGIN", work)
 
     def _write(self, work: Callable[[Connection], T]) -> T:
         try:
             with self._answering():
                 self._file.check_there()
-                result = _transaction(self._connection(_prepare_writer), "BEGIN IMMEDIATE", work)
+                result = self._transaction(self._connection(_prepare_writer), "BEGIN IMMEDIATE", work)
         except KnowledgeError as error:
             self._write_failed |= isinstance(error.__cause__, UnusableFileError)
             raise
@@ -156,10 +160,19 @@ class Database:
         except DatabaseBusyError as error:
             raise KnowledgeError("SERVICE_UNAVAILABLE", "The database is busy. Try again shortly.") from error
         except UnusableFileError as error:
-            raise KnowledgeError("SERVICE_UNAVAILABLE", str(error)) from error
+            raise KnowledgeError("SERVICE_UNAVAILABLE", self._sentence(error)) from error
         except (DamagedFileError, *_GARBLED) as error:
             self._damaged = True
             raise KnowledgeError("SERVICE_UNAVAILABLE", _DAMAGED) from error
+
+    def _sentence(self, error: UnusableFileError) -> str:
+        """What is the matter with the file, for the user."""
+        if isinstance(error, BrokenFileError):
+            try:
+                self._file.check_room()
+            except (UnusableFileError, OSError) as reason:
+                return str(reason) if isinstance(reason, UnusableFileError) else str(error)
+        return str(error)
 
     def _connection(self, prepare: Callable[[Connection], None]) -> Connection:
         """This thread's own connection."""
@@ -167,9 +180,32 @@ class Database:
         if connection is None:
             connection = connect(self.driver, self.path)
             self._connections.append(connection)
-            _until_free(lambda: prepare(connection), _LOCK_WAIT_S)
+            self._until_free(lambda: prepare(connection), _LOCK_WAIT_S)
             self._local.connection = connection
         return connection
+
+    def _transaction(self, connection: Connection, begin: str, work: Callable[[Connection], T]) -> T:
+        self._until_free(lambda: connection.execute(begin), _LOCK_WAIT_S)
+        try:
+            result = work(connection)
+            connection.execute("COMMIT")
+        except BaseException:
+            with suppress(DatabaseFault):  # some failures have ended the transaction already
+                connection.execute("ROLLBACK")
+            raise
+        return result
+
+    def _until_free(self, step: Callable[[], object], wait_s: float) -> None:
+        """Repeat a step that another connection's lock stops. We wait outside the driver, where it blocks nobody."""
+        deadline = time.monotonic() + wait_s
+        while True:
+            try:
+                step()
+                return
+            except DatabaseBusyError:
+                if self._closing.is_set() or time.monotonic() >= deadline:
+                    raise
+                time.sleep(0.01)
 
     def _prepare_file(self) -> None:
         """Check, then migrate; nothing is written to a file that we refuse."""
@@ -182,9 +218,9 @@ class Database:
                     self._file.check_access()
             connection = connect(self.driver, self.path, create=True)
             self._connections.append(connection)
-            _until_free(lambda: check_file(connection, steps), _OPEN_WAIT_S)
-            _until_free(lambda: _prepare_writer(connection), _OPEN_WAIT_S)
-            _until_free(lambda: migrate(connection, steps), _OPEN_WAIT_S)
+            self._until_free(lambda: check_file(connection, steps), _OPEN_WAIT_S)
+            self._until_free(lambda: _prepare_writer(connection), _OPEN_WAIT_S)
+            self._until_free(lambda: migrate(connection, steps), _OPEN_WAIT_S)
             self.migration = applied_migration(connection)
             self._file.remember()
         except DamagedFileError as error:
@@ -195,7 +231,7 @@ class Database:
         except DatabaseBusyError as error:
             raise StartupError("Another process keeps the database locked. Close it and try again.") from error
         except UnusableFileError as error:
-            raise StartupError(f"{self.path} cannot be used. {error}") from error
+            raise StartupError(f"{self.path} cannot be used. {self._sentence(error)}") from error
         except (OSError, DatabaseFault) as error:
             raise StartupError(f"The database file {self.path} cannot be opened: {error}") from error
         self._local.connection = connection
@@ -229,6 +265,8 @@ def _prepare_writer(connection: Connection) -> None:
     connection.execute(f"PRAGMA page_size = {_PAGE_BYTES}")  # counts only while the file is new
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")
+    usual_ms = next(connection.execute("PRAGMA busy_timeout"))[0]
+    connection.execute(f"PRAGMA busy_timeout = {min(usual_ms, _LOCK_STEP_MS)}")
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute(f"PRAGMA cache_size = -{_WRITER_CACHE_KIB}")
     connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_CHECKPOINT_PAGES}")
@@ -248,28 +286,3 @@ def _try_to_write(connection: Connection) -> None:
     """Change a page and leave everything as it was. (A row that is set to what it is changes none.)"""
     connection.execute("INSERT INTO meta (key, value) VALUES ('trial', 0)")
     connection.execute("DELETE FROM meta WHERE key = 'trial'")
-
-
-def _transaction(connection: Connection, begin: str, work: Callable[[Connection], T]) -> T:
-    _until_free(lambda: connection.execute(begin), _LOCK_WAIT_S)
-    try:
-        result = work(connection)
-        connection.execute("COMMIT")
-    except BaseException:
-        with suppress(DatabaseFault):  # some failures have ended the transaction already
-            connection.execute("ROLLBACK")
-        raise
-    return result
-
-
-def _until_free(step: Callable[[], object], wait_s: float) -> None:
-    """Repeat a step that another connection's lock stops. The wait is outside the driver, where it blocks nobody."""
-    deadline = time.monotonic() + wait_s
-    while True:
-        try:
-            step()
-            return
-        except DatabaseBusyError:
-            if time.monotonic() >= deadline:
-                raise
-            time.sleep(0.01)

@@ -36,6 +36,10 @@ class UnusableFileError(DatabaseFault):
     """
 
 
+class BrokenFileError(UnusableFileError):
+    """The file cannot be used, and SQLite does not say why: a disk without a single free block shows like this too."""
+
+
 class DamagedFileError(DatabaseFault):
     """The file is not a database, or is a broken one."""
 
@@ -102,7 +106,7 @@ def _apsw_error(error: apsw.Error) -> Exception:
     if isinstance(error, apsw.ReadOnlyError | apsw.PermissionsError):
         return UnusableFileError(_READ_ONLY)
     if isinstance(error, apsw.IOError | apsw.CantOpenError):
-        return UnusableFileError(_BROKEN)
+        return BrokenFileError(_BROKEN)
     return DatabaseFault(f"{type(error).__name__}: {error}")
 
 
@@ -158,5 +162,5 @@ def _libsql_error(error: ValueError) -> Exception:
     if "readonly database" in text:
         return UnusableFileError(_READ_ONLY)
     if any(sign in text for sign in _UNUSABLE):
-        return UnusableFileError(_BROKEN)
+        return BrokenFileError(_BROKEN)
     return DatabaseFault(text)
