@@ -5,7 +5,7 @@ import socket
 
 from mcp_knowledge.errors import StartupError
 
-_BACKLOG = 1024
+_BACKLOG = 1024  # connections that the system keeps until they are accepted; it may keep fewer (somaxconn)
 # What connections take over from their listener, on Linux. So many bytes of an answer the system keeps that the network
 # has not taken yet, where it would take megabytes of whoever reads nothing; and for so many milliseconds it waits for a
 # client that is gone without a word, where it would wait for a quarter of an hour.

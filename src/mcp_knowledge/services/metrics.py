@@ -44,7 +44,7 @@ _INGESTION_SECONDS = Histogram(
     buckets=_INGESTION_BUCKETS_S,
     registry=REGISTRY,
 )
-_EMBEDDED_CHUNKS = Counter("embedding_chunks", "Chunks embedded since the process started.", registry=REGISTRY)
+_EMBEDDED_CHUNKS = Counter("embedding_chunks", "Passages embedded since the process started.", registry=REGISTRY)
 _HTTP_REQUESTS = Counter(
     "http_requests",
     "HTTP requests answered, by route template, method and status.",
@@ -101,7 +101,7 @@ def observe_ingestion(stage: Stage, seconds: float) -> None:
 
 
 def count_embedded(chunks: int) -> None:
-    """Record chunks that the model embedded (reused vectors do not count)."""
+    """Record passages that the model embedded (reused vectors do not count)."""
     _EMBEDDED_CHUNKS.inc(chunks)
 
 

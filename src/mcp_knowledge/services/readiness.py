@@ -13,7 +13,7 @@ from mcp_knowledge.services.looks import Look
 
 log = logging.getLogger(__name__)
 
-PATIENCE_S = 2.5
+PATIENCE_S = 2.5  # of the three seconds that an answer may take
 _MODEL_HOLDS_S = 10.0  # for so long an answer of the model's counts
 _MODEL_BUSY_S = 30.0  # and for so long where it only takes its time: many searches wait for it
 

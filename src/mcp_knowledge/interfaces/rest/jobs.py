@@ -20,8 +20,8 @@ from mcp_knowledge.ports import Event
 from mcp_knowledge.services.events import Events
 
 HEARTBEAT_S = 15  # below the idle timeouts of common proxies (nginx: 60)
-_AGAIN_S = 30
-_KEPT_FRAMES = 64
+_AGAIN_S = 30  # told in Retry-After: a stream ends when a browser leaves
+_KEPT_FRAMES = 64  # readers get an event at about the same time; only the newest are asked for again
 _FRAMES: dict[int, tuple[Event, bytes]] = {}  # by identity; the event is kept too, so that no other takes its place
 _EVENT_STREAM = "text/event-stream"
 _EVENT_ID = re.compile(r"evt_[0-9a-f]{32}")
