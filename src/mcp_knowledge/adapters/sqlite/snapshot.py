@@ -81,8 +81,9 @@ def examine_copy(path: Path, schema: int | None, next_step: str) -> int:
     Raises:
         StartupError: it is damaged, or not one of ours.
     """
+    alone = f"{path.absolute().as_uri()}?immutable=1"  # no log is made beside it
     try:
-        with closing(apsw.Connection(str(path), apsw.SQLITE_OPEN_READONLY)) as connection:
+        with closing(apsw.Connection(alone, apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)) as connection:
             connection.execute("PRAGMA trusted_schema = OFF")
             number = _number(connection, "PRAGMA user_version")
             owner = _number(connection, "PRAGMA application_id")
