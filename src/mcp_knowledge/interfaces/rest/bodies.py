@@ -120,8 +120,10 @@ class Body:
             self._waited_s += loop.time() - began_s
 
     def slowness_s(self) -> float:
-        """Seconds by which it came later than it should, where somebody else needs its turn; 0 when it gets on."""
-        if self._waiting is None:
+        """Seconds by which it came later than it should, where somebody else needs its turn; 0 when it gets on, and
+        once it was told to end: the next who waits finds another one.
+        """
+        if self._waiting is None or self._is_ended:
             return 0.0
         waited_s = self._waited_s + asyncio.get_running_loop().time() - self._waiting[1]
         return 0.0 if waited_s < self._bodies.grace_s else waited_s - self._received_bytes / _SLOW_BYTES_A_SECOND
@@ -129,7 +131,7 @@ class Body:
     def end(self) -> None:
         """Wait for no more of it."""
         self._is_ended = True
-        if self._waiting is not None:
+        if self._waiting is not None and not self._waiting[0].expired():  # else it is about to hear that time is up
             self._waiting[0].reschedule(asyncio.get_running_loop().time())
 
     def close(self) -> None:
