@@ -3,9 +3,11 @@
 import base64
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -125,8 +127,31 @@ def test_the_image_says_how_it_is_run() -> None:
     found = image()
     assert found.user == "10001:10001" and found.workdir == "/data"
     assert (found.entrypoint, found.cmd, found.stop_signal) == (["mcp-knowledge"], ["serve"], "SIGTERM")
-    assert found.health[:2] == ["python", "-c"] and found.ports == [found.env["PORT"]]
-    compile(found.health[2], "the health check", "exec")
+    assert found.ports == [found.env["PORT"]]
+
+
+@pytest.mark.parametrize(("host", "status"), [("0.0.0.0", 200), ("::", 200), ("127.0.0.1", 500)])
+def test_the_health_check_asks_where_the_server_listens_and_no_proxy(host: str, status: int) -> None:
+    program, *arguments = image().health
+    assert program == "python"
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, 0), family=family) as server, ThreadPoolExecutor(1) as pool:
+        server.settimeout(30)
+        asked = pool.submit(answer_once, server, status)
+        env = {"HOST": host, "PORT": str(server.getsockname()[1]), "http_proxy": "http://127.0.0.1:9"}
+        result = subprocess.run([sys.executable, *arguments], env=env, capture_output=True, text=True, timeout=30)
+        assert (result.returncode == 0) is (status == 200), result.stderr
+        request = asked.result(30)
+        assert request.startswith("GET /health ") and "Host: localhost" in request
+
+
+def answer_once(server: socket.socket, status: int) -> str:
+    """Answer one client, and give the head of its request."""
+    connection, _ = server.accept()
+    with connection:
+        head = connection.recv(4096).decode()
+        connection.sendall(f"HTTP/1.1 {status} Said\r\nContent-Length: 0\r\n\r\n".encode())
+    return head
 
 
 def test_all_files_speak_of_the_version_of_the_package() -> None:

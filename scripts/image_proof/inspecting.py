@@ -24,6 +24,7 @@ def faults(image: Image) -> list[str]:
         *(f"{_name(image, path)}: belongs to nobody who should have it" for path in own if _foreign(image, path)),
         *(f"{_name(image, path)}: anybody may write it" for path in own if _open_to_all(path)),
         *(f"{_name(image, path)}: runs as another user" for path in own if _changes_user(path)),
+        *(f"{_name(image, path)}: differs at every build" for path in own if _tells_times(path)),
         *(f"{_name(image, path)}: left over" for pattern in REMAINS for path in image.own.rglob(pattern)),
         *(f"/{path.relative_to(image.root)}: a cache" for name in CACHES for path in image.root.glob(name)),
         *(f"{program}: a compiler" for program in COMPILERS if _found(image, program)),
@@ -61,6 +62,14 @@ def _open_to_all(path: Path) -> bool:
 
 def _changes_user(path: Path) -> bool:
     return bool(path.is_file() and path.stat().st_mode & (stat.S_ISUID | stat.S_ISGID))
+
+
+def _tells_times(path: Path) -> bool:
+    """Whether this is bytecode that knows the time of its source, and not a hash (PEP 552)."""
+    if path.suffix != ".pyc":
+        return False
+    with path.open("rb") as file:
+        return not file.read(8)[4] & 1
 
 
 def _found(image: Image, program: str) -> bool:
