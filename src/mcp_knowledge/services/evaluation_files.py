@@ -45,6 +45,8 @@ class EvaluationFiles:
 
     def __init__(self, store: EvaluationStore, documents: Store) -> None:
         self._store, self._documents = store, documents
+        # One at a time: a file takes several times its size while it is read, and searches want the processor as well.
+        self._import_turn, self._export_turn = asyncio.Semaphore(1), asyncio.Semaphore(1)
 
     async def import_jsonl(self, set_id: str, pieces: AsyncIterable[bytes]) -> ImportReport:
         """Write every line of a file into a set, or nothing.
@@ -64,6 +66,10 @@ class EvaluationFiles:
             data += piece
             if len(data) > MAX_IMPORT_BYTES:
                 raise KnowledgeError("PAYLOAD_TOO_LARGE", f"A file of queries may have {MAX_IMPORT_BYTES:,} bytes.")
+        async with self._import_turn:
+            return await self._import(set_id, data)
+
+    async def _import(self, set_id: str, data: bytearray) -> ImportReport:
         lines, queries = await asyncio.to_thread(_read, bytes(data))
         if not queries:
             raise KnowledgeError("INVALID_ARGUMENT", "The file has no queries.")
@@ -83,9 +89,11 @@ class EvaluationFiles:
         """
         after: int | None = 0
         while after is not None:
-            cases, after = await self._store.list_cases(set_id, _CASES_AT_ONCE, after)
-            names = await self._names(cases) if by_name else {}
-            yield b"".join(judged_line(case, names) for case in cases)
+            async with self._export_turn:
+                cases, after = await self._store.list_cases(set_id, _CASES_AT_ONCE, after)
+                names = await self._names(cases) if by_name else {}
+                piece = b"".join(judged_line(case, names) for case in cases)
+            yield piece
 
     async def _names(self, cases: Sequence[Case]) -> dict[str, str]:
         """A name for each judged document that names it alone."""
