@@ -237,6 +237,15 @@ async def test_a_database_that_is_cut_off_under_the_server_ends_no_process(data_
         assert not (await checks(client))["database"]
 
 
+async def test_a_passage_whose_document_an_index_misses_is_told(client: httpx2.AsyncClient, settings: Settings) -> None:
+    await add(client, "a.txt", TEXT)
+    connection = apsw.Connection(str(settings.database_path))
+    connection.execute("UPDATE documents SET status = 'deleted'")  # as an index that lost its id would have it
+    connection.close()
+
+    assert_error(await search(client), 503, "SERVICE_UNAVAILABLE", "damaged", "mcp-knowledge verify")
+
+
 def times_of_files(folder: Path) -> dict[Path, int]:
     return {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
 

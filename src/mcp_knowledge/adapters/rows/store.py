@@ -29,6 +29,7 @@ from mcp_knowledge.domain.documents import (
     Revision,
     StoredChunk,
 )
+from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.ports import (
     UNSET,
     BlockPage,
@@ -42,6 +43,11 @@ from mcp_knowledge.ports import (
     StoreHealth,
     Unset,
     Vector,
+)
+
+_DAMAGED_INDEX = (
+    "The database is damaged: a passage has no document. Stop the service and run 'mcp-knowledge verify', which says "
+    "what to do."
 )
 
 
@@ -243,13 +249,16 @@ class SqlStore:
         return await self._read(lambda c: chunks.list_chunks(c, document_id, limit, after_sequence))
 
     async def get_passages(self, chunk_nos: Iterable[int]) -> tuple[dict[int, StoredChunk], dict[str, Document]]:
-        """Those still searchable, with their documents."""
+        """Those still searchable, with their documents. Raises SERVICE_UNAVAILABLE when the database is damaged."""
         numbers = list(chunk_nos)
 
         def read(connection: Connection) -> tuple[dict[int, StoredChunk], dict[str, Document]]:
             found = chunks.get_chunks(connection, numbers)
-            owners = {chunk.document_id for chunk in found.values()}
-            return found, documents.get_documents(connection, list(owners))
+            ids = {chunk.document_id for chunk in found.values()}
+            owners = documents.get_documents(connection, list(ids))
+            if owners.keys() != ids:  # in one snapshot: an index misses what its table has
+                raise KnowledgeError("SERVICE_UNAVAILABLE", _DAMAGED_INDEX)
+            return found, owners
 
         return await self._read(read)
 
