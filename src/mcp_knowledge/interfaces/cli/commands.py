@@ -68,14 +68,12 @@ def serve(
     Stop it with Ctrl-C: work at hand is finished or handed back, and goes on at the next start.
     """
     from mcp_knowledge.app import create_app
-    from mcp_knowledge.interfaces.allocator import give_memory_back
     from mcp_knowledge.interfaces.cli.greeting import greet
     from mcp_knowledge.interfaces.logs import configure_logging
     from mcp_knowledge.interfaces.serving import serve as serve_app
 
     settings = settings_of(context, host=host, port=port)
     configure_logging(settings)
-    give_memory_back()
     serve_app(create_app(settings), settings, lambda url: greet(settings, url, _where(settings)))
 
 
