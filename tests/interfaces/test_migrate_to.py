@@ -124,7 +124,8 @@ def kill_at(table: str, source: Path, dsn: str) -> None:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        waiting = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = %s AND NOT granted"
+        here = "database = (SELECT oid FROM pg_database WHERE datname = current_database())"  # others use the same key
+        waiting = f"SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = %s AND {here} AND NOT granted"
         wait_until(lambda: connection.execute(waiting, (STALLED,)).fetchone(), what=f"rows to be written into {table}")
         process.send_signal(signal.SIGKILL)
         process.wait()

@@ -113,7 +113,7 @@ def test_a_document_that_one_process_takes_in_and_another_one_reads_is_followed_
     api: Server, other_api: Server, worker: Server
 ) -> None:
     follower = Follower(other_api)
-    long = TEXT + b"".join(b"\n\n# Fact %d\n\nOtter %d has %d cousins in the river.\n" % (n, n, n) for n in range(600))
+    long = TEXT + b"".join(b"\n\n# Fact %d\n\nOtter %d has %d cousins in the river.\n" % (n, n, n) for n in range(3000))
     document = api.add("otters.md", long)
     assert document["status"] == "ready"
     wait_until(lambda: "ready" in follower.statuses(document["id"]), what="the event at the other process")
@@ -265,7 +265,7 @@ def test_the_work_of_a_killed_worker_goes_on_at_another_one_long_before_its_leas
     second = fleet.start("worker")
     assert worker.process is not None and second.process is not None
     by_pid = {f":{worker.process.pid}:": worker, f":{second.process.pid}:": second}
-    lines = "\n\n".join(f"# Part {n}\n\nBeavers build dam number {n} out of {n + 3} trees." for n in range(500))
+    lines = "\n\n".join(f"# Part {n}\n\nBeavers build dam number {n} out of {n + 3} trees." for n in range(1500))
     document = api.upload("beavers.md", lines.encode())
 
     def holder() -> Server | None:

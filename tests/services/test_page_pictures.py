@@ -13,6 +13,8 @@ from mcp_knowledge.errors import KnowledgeError
 from mcp_knowledge.ports import PageImage
 from mcp_knowledge.services.pages import Pages, PageView
 
+ORIGINAL = Path(__file__)
+
 
 class Studio:
     """Storage and renderer in one. Notes what is asked of it, and waits until it may go on."""
@@ -29,7 +31,7 @@ class Studio:
         self.copies += 1
         self.most_copies = max(self.copies, self.most_copies)
         try:
-            yield Path(key)
+            yield ORIGINAL
         finally:
             self.copies -= 1
 
@@ -48,13 +50,13 @@ class Studio:
         return "drawn"
 
 
-def page(number: int, width: int = 500, passage: str | None = None) -> PageView:
+def page(number: int, width: int = 500, passage: str | None = None, missing_bytes: int = 0) -> PageView:
     revision = Revision(
         id="rev_1",
         document_id="doc_1",
         number=1,
         sha256="",
-        size_bytes=1,
+        size_bytes=ORIGINAL.stat().st_size + missing_bytes,
         original_filename="a.pdf",
         mime_type="application/pdf",
         extension="pdf",
@@ -99,3 +101,11 @@ async def test_a_page_that_could_not_be_drawn_is_not_tried_again_at_once_in_any_
     studio.refusal = KnowledgeError("SERVICE_UNAVAILABLE")
     assert [await studio.code(page(3)) for _ in range(2)] == ["SERVICE_UNAVAILABLE"] * 2
     assert studio.drawn == [1, 2, 1, 3, 3]
+
+
+async def test_an_original_of_another_length_is_not_drawn() -> None:
+    studio = Studio()
+    studio.may_go_on.set()
+    assert await studio.code(page(1, missing_bytes=1)) == "DOCUMENT_CONTENT_UNAVAILABLE"
+    assert studio.drawn == []
+    assert await studio.code(page(1)) == "drawn"
