@@ -111,7 +111,9 @@ class Searcher:
         if answer.status_code != 200:
             self.broken.append(f"{answer.status_code} {answer.text}")
             return
-        marks = [mark for item in answer.json()[found] for mark in _MARK.findall(item["content"])]
+        # By meaning alone, as in the moment in which a document appears, only those of its passages come that are near.
+        items = [item for item in answer.json()[found] if item.get("ranking", {"lexicalRank": 1}).get("lexicalRank")]
+        marks = [mark for item in items for mark in _MARK.findall(item["content"])]
         own = sorted((version, part) for of, version, part in marks if int(of) == number)
         if not own:
             self.none += 1

@@ -21,6 +21,9 @@ from rest_kit import API, assert_error
 
 pytestmark = pytest.mark.xdist_group("processes")  # its servers are started once
 LISTENERS = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE '%listener'"
+# Processes that say they are there.
+PRESENT = """SELECT DISTINCT pid FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2 AND granted
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
 TEXT = b"# Otters\n\nOtters hold hands while they sleep, so that the current does not part them.\n"
 PARSER_MODULES = {"mcp_knowledge.adapters.parsers.sniffing", "olefile", "pypdfium2"}
 PARSER_LIBRARIES = ("pypdfium2", "liteparse", "anydoc", "lxml", "selectolax")
@@ -218,6 +221,7 @@ def test_events_and_work_go_on_after_the_connections_were_lost(
     assert len(before) == 3
     fleet.rows("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'mcp-knowledge %'")
     wait_until(lambda: len({row[0] for row in fleet.rows(LISTENERS)} - before) == 3, what="the listeners to come back")
+    wait_until(lambda: len(fleet.rows(PRESENT)) == 3, what="the processes to be known to each other again")
     document = api.add("after.md", b"After the connections came back.")
     wait_until(lambda: "ready" in follower.statuses(document["id"]), what="the event at the other process")
     assert worker.request("GET", "/ready").status_code == 200
