@@ -23,7 +23,9 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import psutil
 from ingest import call, form, identifier, ready_count, text_of
@@ -63,20 +65,29 @@ class Memory:
             self.samples.append(self._process.memory_info().rss / _MIB)
 
 
-def searching(
-    url: str, clients: int, seconds: float, pause_s: float = 0.0, questions: int = 0
-) -> "subprocess.Popen[str]":
-    """The clients, in a process of their own."""
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """Clients at work, in a process of their own, and the file that they write what they found into."""
+
+    process: "subprocess.Popen[str]"
+    output: IO[str]
+
+
+def searching(url: str, clients: int, seconds: float, pause_s: float = 0.0, questions: int = 0) -> Crowd:
+    """Start clients."""
     values = {"clients": clients, "documents": _FIRST_DOCUMENTS, "seconds": seconds, "pause": pause_s}
     arguments = [f"--{name}={value}" for name, value in {**values, "questions": questions}.items()]
     command = [sys.executable, load_clients.__file__, url, *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    output = tempfile.TemporaryFile("w+")  # noqa: SIM115  # open as long as they work; a pipe lost what was over 64 KiB
+    return Crowd(subprocess.Popen(command, stdout=output, text=True), output)
 
 
-def findings(process: "subprocess.Popen[str]") -> Findings:
+def findings(crowd: Crowd) -> Findings:
     """What they found, when they have ended."""
-    output, _ = process.communicate()
-    return Findings(**json.loads(output))
+    crowd.process.wait()
+    with crowd.output as output:
+        output.seek(0)
+        return Findings(**json.load(output))
 
 
 def upload(address: str, numbers: Sequence[int]) -> None:
@@ -174,7 +185,7 @@ def measure(server: FreshServer, arguments: argparse.Namespace) -> None:
     process.send_signal(signal.SIGTERM)
     code = process.wait(60)
     print(f"stopped under full load after {time.monotonic() - told:.1f} s, exit code {code}")
-    crowd.wait()
+    findings(crowd)
 
 
 def main() -> None:
