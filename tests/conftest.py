@@ -38,6 +38,14 @@ def settings(tmp_path: Path, request: pytest.FixtureRequest) -> Settings:
 
 
 @pytest.fixture
+def uploads(tmp_path: Path) -> Path:
+    """A folder of temporary files, for what is fetched."""
+    path = tmp_path / "uploads"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
 async def client(settings: Settings) -> AsyncIterator[httpx2.AsyncClient]:
     """A client of the real application, running in this process with its worker."""
     async with running_client(settings) as connected:

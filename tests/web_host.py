@@ -150,3 +150,8 @@ def _certificate(subject: str, key: ec.EllipticCurvePrivateKey) -> x509.Certific
 
 def _named(text: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
+
+
+def left(uploads: Path) -> list[Path]:
+    """What lies in the folder of temporary files."""
+    return list(uploads.iterdir())

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from front_door import running_client
 from hostile_addresses import hostile_addresses, spellings
-from web_host import Play, answer, certificates, fetcher, redirect, web_host
+from web_host import Play, answer, certificates, fetcher, left, redirect, web_host
 
 from mcp_knowledge.adapters.fetcher import WebFetcher
 from mcp_knowledge.app import open_services
@@ -51,17 +51,6 @@ async def witness(port: int = 0, hosts: tuple[str, ...] = (HERE, NEXT_DOOR, "::1
         yield seen
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    path = tmp_path / "uploads"
-    path.mkdir()
-    return path
-
-
-def left(folder: Path) -> list[Path]:
-    return list(folder.iterdir())
-
-
 async def refusal(web: WebFetcher, url: str) -> str:
     """The code with which an address is refused; what was fetched if it is not."""
     try:
@@ -74,7 +63,7 @@ async def refusal(web: WebFetcher, url: str) -> str:
 # Addresses
 
 
-async def test_no_spelling_of_an_inner_address_is_connected_to_or_looked_up(settings: Settings, folder: Path) -> None:
+async def test_no_spelling_of_an_inner_address_is_connected_to_or_looked_up(settings: Settings, uploads: Path) -> None:
     looked_up: list[str] = []
 
     async def resolve(host: str, _port: int) -> list[str]:
@@ -82,12 +71,12 @@ async def test_no_spelling_of_an_inner_address_is_connected_to_or_looked_up(sett
         return [HERE]
 
     async with witness() as inside:
-        web = WebFetcher(settings, lambda: folder, resolve=resolve)
+        web = WebFetcher(settings, lambda: uploads, resolve=resolve)
         addresses = list(hostile_addresses(inside.port))
         found = {url: await refusal(web, url) for url in addresses}
     assert len(addresses) > 500
     assert {url: code for url, code in found.items() if code not in REFUSALS} == {}
-    assert (inside.met, looked_up, left(folder)) == ([], [], [])
+    assert (inside.met, looked_up, left(uploads)) == ([], [], [])
 
 
 async def test_no_public_door_leads_to_an_inner_address(settings: Settings) -> None:
@@ -130,37 +119,37 @@ def names(monkeypatch: pytest.MonkeyPatch, *answers: list[str]) -> list[str]:
     return asked
 
 
-def believing(settings: Settings, folder: Path) -> WebFetcher:
+def believing(settings: Settings, uploads: Path) -> WebFetcher:
     """With the system's look-up; one address of this machine passes for public."""
-    return WebFetcher(settings, lambda: folder, judge=lambda number: number == HERE)
+    return WebFetcher(settings, lambda: uploads, judge=lambda number: number == HERE)
 
 
 async def test_the_address_that_was_judged_is_the_one_that_is_connected_to(
-    settings: Settings, folder: Path, monkeypatch: pytest.MonkeyPatch
+    settings: Settings, uploads: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with web_host() as host, witness(host.port, (NEXT_DOOR,)) as inside:
         host.answers["/"] = answer(b"public")
         asked = names(monkeypatch, [HERE], [NEXT_DOOR])
-        assert await refusal(believing(settings, folder), host.url("/")) == "fetched b'public'"
+        assert await refusal(believing(settings, uploads), host.url("/")) == "fetched b'public'"
         assert len(asked) == 1
-        assert await refusal(believing(settings, folder), host.url("/")) == "SSRF_BLOCKED"
+        assert await refusal(believing(settings, uploads), host.url("/")) == "SSRF_BLOCKED"
     assert inside.met == [] and len(host.requests) == 1
 
 
 async def test_a_name_that_turns_while_many_fetch_from_it_leads_nobody_inside(
-    settings: Settings, folder: Path, monkeypatch: pytest.MonkeyPatch
+    settings: Settings, uploads: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with web_host() as host, witness(host.port, (NEXT_DOOR,)) as inside:
         host.answers["/"] = answer(b"public")
         names(monkeypatch, *([HERE], [NEXT_DOOR], [HERE, NEXT_DOOR]) * 10)
-        web = believing(settings, folder)
+        web = believing(settings, uploads)
         found = await asyncio.gather(*(refusal(web, host.url("/")) for _ in range(30)))
     assert (found.count("fetched b'public'"), found.count("SSRF_BLOCKED"), inside.met) == (10, 20, [])
 
 
 @pytest.mark.parametrize("bad", [NEXT_DOOR, "::1", "10.0.0.1", "::ffff:127.0.0.1"])
 async def test_one_inner_address_among_public_ones_spoils_the_answer(
-    settings: Settings, folder: Path, bad: str
+    settings: Settings, uploads: Path, bad: str
 ) -> None:
     async with witness() as inside:
         for place in (0, 1, 9):
@@ -170,7 +159,7 @@ async def test_one_inner_address_among_public_ones_spoils_the_answer(
             async def resolve(_host: str, _port: int, numbers: list[str] = numbers) -> list[str]:
                 return numbers
 
-            web = WebFetcher(settings, lambda: folder, resolve=resolve)
+            web = WebFetcher(settings, lambda: uploads, resolve=resolve)
             assert await refusal(web, f"http://files.example:{inside.port}/") == "SSRF_BLOCKED"
     assert inside.met == []
 
@@ -200,9 +189,9 @@ def inward(port: int) -> Iterator[str]:
     )
 
 
-async def test_no_redirect_leads_inside_at_any_hop(settings: Settings, folder: Path) -> None:
+async def test_no_redirect_leads_inside_at_any_hop(settings: Settings, uploads: Path) -> None:
     async with web_host() as host, witness(host.port, (NEXT_DOOR, "::1")) as inside:
-        web = fetcher(settings, folder)
+        web = fetcher(settings, uploads)
         host.answers |= {"/3": redirect("/2"), "/2": redirect("/1", "308 Permanent Redirect")}
         for location in inward(host.port):
             host.answers["/1"] = f"HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n".encode()
@@ -214,7 +203,7 @@ async def test_no_redirect_leads_inside_at_any_hop(settings: Settings, folder: P
 
 
 async def test_of_two_locations_none_leads_inside_and_no_other_header_leads_anywhere(
-    settings: Settings, folder: Path
+    settings: Settings, uploads: Path
 ) -> None:
     async with web_host() as host, witness(host.port, (NEXT_DOOR,)) as inside:
         there = f"http://{NEXT_DOOR}:{host.port}/"
@@ -228,25 +217,25 @@ async def test_of_two_locations_none_leads_inside_and_no_other_header_leads_anyw
             ),
             "/early": f"HTTP/1.1 103 Early Hints\r\nLink: <{there}>; rel=preload\r\n\r\n".encode() + answer(b"public"),
         }
-        web = fetcher(settings, folder)
+        web = fetcher(settings, uploads)
         for path in ("/two", "/public", "/public", "/early"):
             assert await refusal(web, host.url(path)) == "fetched b'public'", path
     assert inside.met == []
 
 
 async def test_a_name_answers_from_the_address_that_it_named_and_proves_that_it_is_itself(
-    settings: Settings, folder: Path, tmp_path: Path
+    settings: Settings, uploads: Path, tmp_path: Path
 ) -> None:
     mine, other = certificates("files.example"), certificates("other.example")
     async with web_host(mine.server(tmp_path)) as host, witness(host.port, (NEXT_DOOR,)) as inside:
         host.answers["/"] = answer(b"public")
         leading = {"files.example": [HERE], "other.example": [HERE]}
-        web = fetcher(settings, folder, leading, tls=mine.client())
+        web = fetcher(settings, uploads, leading, tls=mine.client())
         assert await refusal(web, host.url("/", scheme="https")) == "fetched b'public'"
         assert await refusal(web, host.url("/", "other.example", "https")) == "URL_FETCH_FAILED"
-        assert await refusal(fetcher(settings, folder, leading, tls=other.client()), host.url("/", scheme="https")) == (
-            "URL_FETCH_FAILED"
-        )
+        assert await refusal(
+            fetcher(settings, uploads, leading, tls=other.client()), host.url("/", scheme="https")
+        ) == ("URL_FETCH_FAILED")
         host.answers["/down"] = redirect(f"http://{NEXT_DOOR}:{host.port}/")
         assert await refusal(web, host.url("/down", scheme="https")) == "SSRF_BLOCKED"
     assert inside.met == []
@@ -284,10 +273,10 @@ def endless(head: bytes, piece: bytes) -> Play:
     ],
     ids=lambda value: value[:60].decode("latin-1").strip() if isinstance(value, bytes) else None,
 )
-async def test_what_never_ends_is_left(folder: Path, tmp_path: Path, head: bytes, piece: bytes) -> None:
+async def test_what_never_ends_is_left(uploads: Path, tmp_path: Path, head: bytes, piece: bytes) -> None:
     settings = load_settings(data_dir=tmp_path, url_fetch_timeout_ms=500, max_upload_bytes=1_000_000)
     async with web_host() as host:
         host.answers["/"] = endless(head, piece)
-        found = await refusal(fetcher(settings, folder), host.url("/"))
+        found = await refusal(fetcher(settings, uploads), host.url("/"))
     assert found in ("URL_FETCH_FAILED", "URL_FETCH_TIMEOUT", "PAYLOAD_TOO_LARGE")
-    assert left(folder) == []
+    assert left(uploads) == []

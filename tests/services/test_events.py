@@ -15,7 +15,7 @@ from mcp_knowledge.domain.evaluations import Run, RunSettings
 from mcp_knowledge.domain.folder import ScanStatus
 from mcp_knowledge.ports import Event, Topic
 from mcp_knowledge.services.events import Events
-from mcp_knowledge.services.references import Reference, ReferenceReader, reference_in
+from mcp_knowledge.services.references import EventKind, Reference, ReferenceReader, reference_in
 
 
 class Wire:
@@ -232,9 +232,9 @@ def test_what_is_no_reference_is_passed_over(text: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["document", "job", "archive", "scan"])
-def test_a_reference_survives_being_told(kind: str) -> None:
+def test_a_reference_survives_being_told(kind: EventKind) -> None:
     subject = "-" if kind == "scan" else new_id("doc")
-    reference = Reference(new_id("evt"), kind, subject)  # type: ignore[arg-type]  # one of the four
+    reference = Reference(new_id("evt"), kind, subject)
     assert reference_in(reference.message()) == reference
 
 
